@@ -1,0 +1,150 @@
+package gate
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"passepartout/internal/proto"
+	"passepartout/internal/sexp"
+)
+
+// A Ruling is the chain's answer: the strictest verdict and all of them. It is
+// opaque so that nothing outside this package can turn a refusal into a permit.
+// The zero Ruling denies.
+type Ruling struct {
+	action   proto.Action
+	decision Decision
+	verdicts []Verdict
+	facts    Facts
+	policy   sexp.Digest
+	unused   *use // one use, however often copied; nil for a replayed ruling
+}
+
+type use struct{ left atomic.Bool }
+
+func newUse() *use {
+	u := new(use)
+	u.left.Store(true)
+	return u
+}
+
+// object adds a verdict; an approval satisfies exactly the questions it was
+// given for.
+func (r *Ruling) object(v Verdict) {
+	if v.Decision == Ask && r.facts.approval.covers(r.action.Digest(), v) {
+		v.Decision = Allow
+		v.Code += "+approved"
+	}
+	r.verdicts = append(r.verdicts, v)
+	r.decision = min(r.decision, v.Decision)
+}
+
+// Action is the action judged last: the proposal, or what a gate made of it.
+func (r Ruling) Action() proto.Action { return r.action }
+
+// Decision is the strictest verdict of the last round.
+func (r Ruling) Decision() Decision { return r.decision }
+
+// Policy is the digest of the policy in force.
+func (r Ruling) Policy() sexp.Digest { return r.policy }
+
+// Verdicts is the whole trace in the order the gates ran.
+func (r Ruling) Verdicts() []Verdict { return slices.Clone(r.verdicts) }
+
+// Objections are the verdicts of the last round that are as strict as the
+// ruling; the first is the one to report. An allowing ruling has none.
+func (r Ruling) Objections() []Verdict {
+	if r.decision == Allow || len(r.verdicts) == 0 {
+		return nil
+	}
+	last := r.verdicts[len(r.verdicts)-1].Round
+	var out []Verdict
+	for _, v := range r.verdicts {
+		if v.Decision == r.decision && v.Round == last {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// Trace is the ruling as the journal and clients show it. Facts are separate.
+func (r Ruling) Trace() sexp.Plist {
+	verdicts := make([]sexp.Value, len(r.verdicts))
+	for i, v := range r.verdicts {
+		verdicts[i] = v.plist().List()
+	}
+	return sexp.P(
+		sexp.Keyword("DECISION"), sexp.Keyword(strings.ToUpper(r.decision.String())),
+		sexp.Keyword("POLICY"), r.policy.String(),
+		sexp.Keyword("VERDICTS"), sexp.NewList(verdicts...))
+}
+
+func (v Verdict) plist() sexp.Plist {
+	p := sexp.P(
+		sexp.Keyword("GATE"), v.Gate,
+		sexp.Keyword("DECISION"), sexp.Keyword(strings.ToUpper(v.Decision.String())),
+		sexp.Keyword("CODE"), v.Code)
+	if v.Reason != "" {
+		p = p.With("REASON", sexp.String(v.Reason))
+	}
+	if v.Rule != "" {
+		p = p.With("RULE", sexp.String(v.Rule))
+	}
+	if v.Round > 0 {
+		p = p.With("ROUND", sexp.NewInt(int64(v.Round)))
+	}
+	return p
+}
+
+// VerdictsOf reads the verdicts out of a recorded [Ruling.Trace].
+func VerdictsOf(trace sexp.Plist) []Verdict {
+	v, _ := trace.Get("VERDICTS")
+	l, _ := v.(sexp.List)
+	out := make([]Verdict, 0, l.Len())
+	for _, item := range l.Items() {
+		il, _ := item.(sexp.List)
+		p, err := sexp.AsPlist(il)
+		if err != nil {
+			continue
+		}
+		d, _ := ParseDecision(strings.ToLower(string(p.Word("DECISION"))))
+		rv, _ := p.Get("ROUND")
+		n, _ := rv.(sexp.Int)
+		round, _ := n.Int64()
+		out = append(out, Verdict{
+			Gate: p.Text("GATE"), Decision: d, Code: p.Text("CODE"),
+			Reason: p.Text("REASON"), Rule: p.Text("RULE"), Round: int(round),
+		})
+	}
+	return out
+}
+
+// ErrNotPermitted is returned where an allowing, unused ruling was needed.
+var ErrNotPermitted = errors.New("action is not permitted")
+
+// Permit turns an allowing ruling into a Permit. However often it is called, the
+// permits of one ruling work once between them.
+func (r Ruling) Permit() (Permit, error) {
+	if r.unused == nil || r.decision != Allow || !r.action.Valid() {
+		return Permit{}, fmt.Errorf("%w: the ruling is %s", ErrNotPermitted, r.decision)
+	}
+	return Permit{r}, nil
+}
+
+// A Permit is the right to carry out one action once. The zero Permit is
+// worthless.
+type Permit struct{ ruling Ruling }
+
+// Action is what the permit is for, without using it up.
+func (p Permit) Action() proto.Action { return p.ruling.action }
+
+// Redeem returns the action the gates judged, the first time only.
+func (p Permit) Redeem() (proto.Action, error) {
+	if p.ruling.unused == nil || !p.ruling.unused.left.CompareAndSwap(true, false) {
+		return proto.Action{}, fmt.Errorf("%w: the permit is empty or was used", ErrNotPermitted)
+	}
+	return p.ruling.action, nil
+}
