@@ -97,10 +97,17 @@ func Bool(b bool) Value {
 	return Nil
 }
 
-// IsNil reports whether v is NIL or absent.
+// IsNil reports whether v is NIL, by either of its names, or absent.
 func IsNil(v Value) bool {
-	l, ok := v.(List)
-	return v == nil || ok && len(l.items) == 0
+	switch v := v.(type) {
+	case nil:
+		return true
+	case List:
+		return len(v.items) == 0
+	case Symbol:
+		return v.Name == "NIL" && v.Pkg == ""
+	}
+	return false
 }
 
 // NewInt returns n as an Int.
@@ -151,7 +158,7 @@ func NewList(items ...Value) List {
 
 // NewDotted returns (items… . tail). A list as tail is spliced, as in Lisp.
 func NewDotted(items []Value, tail Value) List {
-	if len(items) == 0 || tail == nil {
+	if len(items) == 0 || IsNil(tail) {
 		return NewList(items...)
 	}
 	if t, ok := tail.(List); ok {
@@ -201,7 +208,7 @@ type Plist struct{ pairs []Pair }
 // a choice: the two readers of an ambiguous message might choose differently.
 func AsPlist(l List) (Plist, error) {
 	if l.tail != nil {
-		return Plist{}, fmt.Errorf("property list ends in %s: want key and value pairs", l.tail)
+		return Plist{}, fmt.Errorf("property list ends in %s: want key and value pairs", brief(l.tail))
 	}
 	if len(l.items)%2 != 0 {
 		return Plist{}, fmt.Errorf("property list has %d items: want key and value pairs", len(l.items))
@@ -210,15 +217,37 @@ func AsPlist(l List) (Plist, error) {
 	for i := 0; i < len(l.items); i += 2 {
 		k, ok := l.items[i].(Keyword)
 		if !ok {
-			return Plist{}, fmt.Errorf("property list has %s in place of a key: want a keyword", l.items[i])
+			return Plist{}, fmt.Errorf("property list has %s in place of a key: want a keyword", brief(l.items[i]))
 		}
 		pairs = append(pairs, Pair{k, l.items[i+1]})
 	}
-	return NewPlist(pairs...)
+	if err := checkKeys(pairs); err != nil {
+		return Plist{}, err
+	}
+	return Plist{pairs}, nil
 }
 
 // NewPlist returns the property list of those pairs in that order.
 func NewPlist(pairs ...Pair) (Plist, error) {
+	if err := checkKeys(pairs); err != nil {
+		return Plist{}, err
+	}
+	return Plist{slices.Clone(pairs)}, nil
+}
+
+// checkKeys refuses a key given twice.
+func checkKeys(pairs []Pair) error {
+	const few = 16 // below this, comparing all with all is cheaper than sorting
+	if len(pairs) <= few {
+		for i, p := range pairs {
+			for _, q := range pairs[:i] {
+				if p.Key == q.Key {
+					return fmt.Errorf("property list has the key %s twice", p.Key)
+				}
+			}
+		}
+		return nil
+	}
 	keys := make([]Keyword, len(pairs))
 	for i, p := range pairs {
 		keys[i] = p.Key
@@ -226,10 +255,10 @@ func NewPlist(pairs ...Pair) (Plist, error) {
 	slices.Sort(keys)
 	for i := 1; i < len(keys); i++ {
 		if keys[i] == keys[i-1] {
-			return Plist{}, fmt.Errorf("property list has the key %s twice", keys[i])
+			return fmt.Errorf("property list has the key %s twice", keys[i])
 		}
 	}
-	return Plist{slices.Clone(pairs)}, nil
+	return nil
 }
 
 // P builds a property list from literal pairs written in the code: key, value,
