@@ -250,22 +250,17 @@ func appendString(dst []byte, s string) []byte {
 		dst = append(dst, s...)
 		return append(dst, '"')
 	}
-	for i := 0; i < len(s); {
-		n := 1
-		switch c := s[i]; {
-		case c == '"' || c == '\\':
-			dst = append(dst, '\\', c)
-		case c == 0:
-			dst = append(dst, "\uFFFD"...)
-		case c < utf8.RuneSelf:
-			dst = append(dst, c)
-		default:
-			var u rune
-			u, n = utf8.DecodeRuneInString(s[i:])
-			dst = utf8.AppendRune(dst, u)
-		}
-		i += n
+	if strings.IndexByte(s, 0) >= 0 || !utf8.ValidString(s) {
+		s = clean(s)
 	}
+	run := 0 // start of what is not copied yet
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c == '"' || c == '\\' {
+			dst = append(append(dst, s[run:i]...), '\\')
+			run = i
+		}
+	}
+	dst = append(dst, s[run:]...)
 	return append(dst, '"')
 }
 
@@ -275,9 +270,9 @@ func isPlain(s string) bool {
 		return strings.IndexByte(s, '"') < 0 && strings.IndexByte(s, '\\') < 0 && strings.IndexByte(s, 0) < 0 && utf8.ValidString(s)
 	}
 	for i := 0; i < len(s); i++ {
-		if c := s[i]; c >= utf8.RuneSelf {
-			return strings.IndexByte(s[i:], '"') < 0 && strings.IndexByte(s[i:], '\\') < 0 && strings.IndexByte(s[i:], 0) < 0 && utf8.ValidString(s[i:])
-		} else if c == '"' || c == '\\' || c == 0 {
+		if c := s[i]; c == '"' || c == '\\' || c == 0 {
+			return false
+		} else if c >= utf8.RuneSelf && !utf8.ValidString(s) {
 			return false
 		}
 	}

@@ -14,7 +14,7 @@ type Limits struct {
 	Bytes   int // length of the input; default [MaxBytes]
 	Depth   int // nesting of lists, vectors and quote forms; default 256, never above 10,000
 	Items   int // data in the whole input, counting every atom and every list; default 1<<20
-	Symbols int // distinct names of symbols and keywords; default 1<<16
+	Symbols int // distinct names of symbols and keywords, not counting a few that all messages share; default 1<<16
 }
 
 // MaxBytes is the longest input read by default: the most that a frame's six
@@ -153,7 +153,8 @@ func (r *Reader) Read() (v Value, err error) {
 
 // Read reads exactly one datum; white space and comments may surround it.
 func Read(src []byte, l Limits) (Value, error) {
-	r := Reader{src: src, lim: l.orDefault()}
+	var first [24]Value
+	r := Reader{src: src, lim: l.orDefault(), stack: first[:0]}
 	r.check()
 	v, err := r.Read()
 	if errors.Is(err, io.EOF) {
@@ -164,13 +165,10 @@ func Read(src []byte, l Limits) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch _, err := r.Read(); {
-	case errors.Is(err, io.EOF):
-		return v, nil
-	case err != nil:
-		return nil, err
+	if r.skip() { // cannot fail: only program text has comments that can
+		return nil, r.errorAt(r.off, "a second datum: want one only")
 	}
-	return nil, r.errorAt(r.start, "a second datum: want one only")
+	return v, nil
 }
 
 // ReadPlist reads exactly one datum, which must be a property list.
@@ -433,19 +431,16 @@ func (r *Reader) slice(from, to int) string {
 
 func (r *Reader) escapedString(at int) Value {
 	var out []byte
-	for r.off < len(r.src) {
-		n := bytes.IndexAny(r.src[r.off:], `"\`)
-		if n < 0 {
-			break
-		}
-		out = append(out, r.src[r.off:r.off+n]...)
-		r.off += n + 1
-		if r.src[r.off-1] == '"' {
-			return String(out)
-		}
-		if r.off < len(r.src) {
-			out = append(out, r.src[r.off]) // the rest of a longer character follows as it is
-			r.off++
+	run := r.off // start of what is not copied yet
+	for i := r.off; i < len(r.src); i++ {
+		switch r.src[i] {
+		case '"':
+			r.off = i + 1
+			return String(append(out, r.src[run:i]...))
+		case '\\':
+			out = append(out, r.src[run:i]...)
+			run = i + 1
+			i++
 		}
 	}
 	r.failIncomplete(at, "a string without its closing quote")

@@ -50,29 +50,38 @@ func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 // token reads a number, a keyword or a symbol.
 func (r *Reader) token() Value {
 	at := r.off
+	i, key := at, nameKey{}
+	if r.src[at] == ':' {
+		i, key.keyword = at+1, true
+	}
+	from := i
 	var seen uint8
-	i := at
+	hash := hashSeed
 	for ; i < len(r.src); i++ {
-		c := class[r.src[i]]
-		if c&isEnd != 0 {
+		c := r.src[i]
+		k := class[c]
+		if k&isEnd != 0 {
 			break
 		}
-		seen |= c
+		seen |= k
+		if k == isLower {
+			c -= 'a' - 'A'
+		}
+		hash = hashStep(hash, c)
 	}
-	tok := r.src[at:i]
+	tok := r.src[from:i]
 	switch {
+	case seen&(isEscape|isHigh) != 0, seen&isColon != 0 && !key.keyword:
+		return r.spelled()
+	case seen&isColon != 0:
+		r.fail(at, ":%s: want one colon in a keyword", tok)
+	case len(tok) == 0 && key.keyword:
+		r.fail(at, "a colon alone: want a keyword's name after it")
 	case len(tok) == 0:
 		r.fail(at, "the character %U between data: want it within a string", r.src[at])
-	case seen&(isEscape|isHigh) != 0:
-		return r.spelled()
-	case tok[0] == ':':
-		r.off = i
-		return r.keyword(at, tok[1:], seen)
-	case seen&isColon != 0:
-		return r.spelled()
 	}
 	r.off = i
-	if tok[0] <= '9' { // every number starts with a digit, a sign or a point
+	if tok[0] <= '9' && !key.keyword { // every number starts with a digit, a sign or a point
 		if v := r.number(at, tok, 10); v != nil {
 			return v
 		}
@@ -80,28 +89,15 @@ func (r *Reader) token() Value {
 			r.fail(at, "%s: want a dot alone, within a list", tok)
 		}
 	}
-	var buf [64]byte
-	return r.intern(at, nameKey{}, upper(buf[:0], tok, seen))
-}
-
-func (r *Reader) keyword(at int, tok []byte, seen uint8) Value {
-	if len(tok) == 0 {
-		r.fail(at, "a colon alone: want a keyword's name after it")
-	}
-	for _, c := range tok {
-		if c == ':' {
-			r.fail(at, ":%s: want one colon in a keyword", tok)
-		}
-	}
-	var buf [64]byte
-	return r.intern(at, nameKey{keyword: true}, upper(buf[:0], tok, seen))
-}
-
-// upper folds an ASCII token, into buf when that is needed at all.
-func upper(buf, tok []byte, seen uint8) []byte {
 	if seen&isLower == 0 {
-		return tok
+		return r.intern(at, key, tok, hash)
 	}
+	var buf [64]byte
+	return r.intern(at, key, upper(buf[:0], tok), hash)
+}
+
+// upper appends an ASCII token to buf, folded.
+func upper(buf, tok []byte) []byte {
 	for _, c := range tok {
 		if 'a' <= c && c <= 'z' {
 			c -= 'a' - 'A'
@@ -140,13 +136,13 @@ func (r *Reader) spelled() Value {
 	pkg, name := s.part[0], s.part[1]
 	switch {
 	case s.colons == 0: // an escape or a letter beyond ASCII: no number
-		return r.intern(at, nameKey{}, pkg)
+		return r.intern(at, nameKey{}, pkg, hashName(pkg))
 	case len(pkg) == 0 && s.colons == 1 && r.src[at] == ':':
-		return r.intern(at, nameKey{keyword: true}, name)
+		return r.intern(at, nameKey{keyword: true}, name, hashName(name))
 	case len(pkg) == 0:
 		r.fail(at, "%s: want a package before the colons", r.src[at:r.off])
 	}
-	return r.intern(at, nameKey{pkg: string(pkg)}, name)
+	return r.intern(at, nameKey{pkg: string(pkg)}, name, hashName(name))
 }
 
 // spell reads the token at r.off, resolving case and escapes.
@@ -207,7 +203,7 @@ func (r *Reader) uninterned() Value {
 	if s.colons > 0 || len(s.part[0]) == 0 && !s.escaped {
 		r.fail(at, "%s: want a name without package after #:", r.src[at:r.off])
 	}
-	return r.intern(at, nameKey{pkg: "#"}, s.part[0])
+	return r.intern(at, nameKey{pkg: "#"}, s.part[0], hashName(s.part[0]))
 }
 
 // charNames are the characters written by name. Of several names for one
@@ -408,6 +404,17 @@ func (k nameKey) value() Value {
 	return Symbol{Pkg: k.pkg, Name: k.name}
 }
 
+// keyOf undoes value.
+func keyOf(v Value) nameKey {
+	switch v := v.(type) {
+	case Keyword:
+		return nameKey{name: string(v), keyword: true}
+	case Symbol:
+		return nameKey{pkg: v.Pkg, name: v.Name}
+	}
+	return nameKey{name: "NIL"}
+}
+
 const (
 	smallNames = 32 // slots, a power of two
 	fullNames  = 24 // taken slots after which the map is cheaper
@@ -417,26 +424,31 @@ const (
 // limit, and so that a repeated name costs no memory. Most inputs have a
 // handful, for which a map would cost more than all else.
 type names struct {
-	small [smallNames]struct {
-		key nameKey
-		v   Value
-	}
+	small [smallNames]Value
 	n     int
 	large map[nameKey]Value // all of them, once there are more than fullNames
 }
 
 // intern returns the value of a name. The caller leaves key.name empty: name
-// becomes a string only when it is new.
-func (r *Reader) intern(at int, key nameKey, name []byte) Value {
+// becomes a string only when it is new. hash is its [hashName].
+func (r *Reader) intern(at int, key nameKey, name []byte, hash uint32) Value {
+	if key.keyword {
+		if e := &commonWords[hash%uint32(len(commonWords))]; e.name == string(name) && e.v != nil {
+			return e.v
+		}
+	}
 	t := &r.names
+	slot := hash % smallNames
 	if t.large != nil {
 		if v, ok := t.large[nameKey{key.pkg, string(name), key.keyword}]; ok {
 			return v
 		}
-	}
-	slot := t.slot(key, name)
-	if t.large == nil && t.small[slot].v != nil {
-		return t.small[slot].v
+	} else {
+		for ; t.small[slot] != nil; slot = (slot + 1) % smallNames {
+			if k := keyOf(t.small[slot]); k.name == string(name) && k.keyword == key.keyword && k.pkg == key.pkg {
+				return t.small[slot]
+			}
+		}
 	}
 	t.n++
 	if t.n > r.lim.Symbols {
@@ -444,35 +456,38 @@ func (r *Reader) intern(at int, key nameKey, name []byte) Value {
 	}
 	key.name = r.nameString(at, name)
 	v := key.value()
-	switch {
-	case t.large != nil:
-		t.large[key] = v
-	case t.n <= fullNames:
-		t.small[slot].key, t.small[slot].v = key, v
-	default:
-		t.large = make(map[nameKey]Value, 4*fullNames)
-		for _, e := range t.small {
-			if e.v != nil {
-				t.large[e.key] = e.v
-			}
-		}
-		t.large[key] = v
-	}
+	t.add(slot, key, v)
 	return v
 }
 
-// slot finds the place of a name in the small table, taken or free.
-func (t *names) slot(key nameKey, name []byte) uint32 {
-	h := uint32(2166136261) // FNV-1a
-	for _, c := range name {
-		h = (h ^ uint32(c)) * 16777619
+// add puts a new name into the free slot, or into the map.
+func (t *names) add(slot uint32, key nameKey, v Value) {
+	if t.large == nil && t.n <= fullNames {
+		t.small[slot] = v
+		return
 	}
-	for h %= smallNames; ; h = (h + 1) % smallNames {
-		e := &t.small[h]
-		if e.v == nil || e.key.name == string(name) && e.key.keyword == key.keyword && e.key.pkg == key.pkg {
-			return h
+	if t.large == nil {
+		t.large = make(map[nameKey]Value, 4*fullNames)
+		for _, v := range t.small {
+			if v != nil {
+				t.large[keyOf(v)] = v
+			}
 		}
 	}
+	t.large[key] = v
+}
+
+// FNV-1a, in steps so that a token is hashed while it is scanned.
+const hashSeed uint32 = 2166136261
+
+func hashStep(h uint32, c byte) uint32 { return (h ^ uint32(c)) * 16777619 }
+
+func hashName(name []byte) uint32 {
+	h := hashSeed
+	for _, c := range name {
+		h = hashStep(h, c)
+	}
+	return h
 }
 
 // nameString returns name as a string, a part of the shared input if the name
@@ -487,3 +502,28 @@ func (r *Reader) nameString(at int, name []byte) string {
 	}
 	return string(name)
 }
+
+// commonWords holds the keywords that nearly every message repeats, as values
+// made once. They cost no memory and so do not count towards [Limits]. Each
+// has the one slot its hash names; of two that fall together the first stays.
+var commonWords = func() (t [512]struct {
+	name string
+	v    Value
+},
+) {
+	words := []string{
+		"TYPE", "META", "PAYLOAD", "DEPTH", "REQUEST", "EVENT", "RESPONSE", "LOG", "STATUS", "STREAM-CHUNK",
+		"ACTION", "HANDSHAKE", "VERSION", "FRAME", "BYTES", "NONCE", "CAPABILITIES", "SOURCE", "SESSION", "ID",
+		"PARENT", "SENSOR", "USER-INPUT", "TEXT", "TARGET", "VERB", "ARGS", "EXPLANATION", "TOOL", "NAME", "PATH",
+		"COMMAND", "CONTENT", "MESSAGE", "SYSTEM", "CLI", "TUI", "SHELL", "AT", "KIND", "ORIGIN", "TAINT", "BODY",
+		"FOCUS", "GATE", "VERDICTS", "DECISION", "CODE", "REASON", "RULE", "RULING", "ALLOW", "ASK", "DENY",
+		"DIGEST", "POLICY", "FACTS", "OUTCOME", "ERROR", "OK", "ATTEMPT", "TRUSTED", "UNTRUSTED", "USER", "SEQ",
+		"PREV", "ENTRY", "PRIORITY", "EFFECT", "MODEL",
+	}
+	for _, w := range words {
+		if e := &t[hashName([]byte(w))%uint32(len(t))]; e.v == nil {
+			e.name, e.v = w, Keyword(w)
+		}
+	}
+	return t
+}()
