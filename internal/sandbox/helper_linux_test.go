@@ -28,6 +28,7 @@ const attemptArg = "attempt"
 
 func TestMain(m *testing.M) {
 	sandbox.Init()
+	sandbox.SkipRaceExitDelay()
 	if len(os.Args) > 2 && os.Args[1] == attemptArg {
 		if err := attempt(os.Args[2], os.Args[3:]); err != nil {
 			fmt.Println("refused:", err)
@@ -237,6 +238,13 @@ func copySelf(t *testing.T, to string) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// on is the same box with failures reported to a subtest.
+func (b *box) on(t *testing.T) *box {
+	c := *b
+	c.t = t
+	return &c
 }
 
 func (b *box) spec(script string) sandbox.Spec {

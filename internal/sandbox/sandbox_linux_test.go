@@ -46,7 +46,7 @@ func TestACommandReportsHowItEnded(t *testing.T) {
 			{"an abort", "kill -ABRT $$", sandbox.Signalled, -1, "SIGABRT"},
 		} {
 			t.Run(c.name, func(t *testing.T) {
-				res := b.sh(c.script)
+				res := b.on(t).sh(c.script)
 				if res.Cause != c.cause || res.ExitCode != c.code || res.Signal != c.signal {
 					t.Errorf("wanted %v %d %q, got %v %d %q", c.cause, c.code, c.signal, res.Cause, res.ExitCode, res.Signal)
 				}
@@ -275,7 +275,7 @@ func TestLimitsBind(t *testing.T) {
 		t.Run("file size", func(t *testing.T) {
 			s := b.spec("head -c 2000000 /dev/zero > big")
 			s.Limits.FileSize = 1 << 20
-			b.run(s)
+			b.on(t).run(s)
 			if info, err := os.Stat(filepath.Join(b.root, "big")); err != nil || info.Size() > 1<<20 {
 				t.Errorf("wanted at most a mebibyte, got %v %v", info, err)
 			}
@@ -283,29 +283,32 @@ func TestLimitsBind(t *testing.T) {
 		t.Run("scratch", func(t *testing.T) {
 			s := b.spec("head -c 9000000 /dev/zero > /tmp/big; wc -c < /tmp/big")
 			s.Limits.Scratch = 1 << 20
-			if res := b.run(s); strings.TrimSpace(res.Stdout.String()) != "1048576" {
+			if res := b.on(t).run(s); strings.TrimSpace(res.Stdout.String()) != "1048576" {
 				t.Errorf("got %s", res.Stdout)
 			}
 		})
 		t.Run("processor time", func(t *testing.T) {
 			s := b.spec("while :; do :; done")
 			s.Limits.CPU = time.Second
-			if res := b.run(s); res.Cause != sandbox.Signalled {
+			if res := b.on(t).run(s); res.Cause != sandbox.Signalled {
 				t.Errorf("wanted a signal, got %v", res.Cause)
 			}
 		})
 		t.Run("memory", func(t *testing.T) {
+			if raceEnabled {
+				t.Skip("the race detector's shadow memory is larger than the limit")
+			}
 			s := b.spec("")
 			s.Argv = []string{b.self, attemptArg, "memory", "536870912"}
 			s.Limits.Memory = 128 << 20
-			if res := b.run(s); res.OK() {
+			if res := b.on(t).run(s); res.OK() {
 				t.Error("half a gibibyte fitted into 128 mebibytes")
 			}
 		})
 		t.Run("wall clock", func(t *testing.T) {
 			s := b.spec("sleep 600")
 			s.Limits.Wall = 200 * time.Millisecond
-			if res := b.run(s); res.Cause != sandbox.TimedOut {
+			if res := b.on(t).run(s); res.Cause != sandbox.TimedOut {
 				t.Errorf("wanted timed out, got %v", res.Cause)
 			}
 		})
