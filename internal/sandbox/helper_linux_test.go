@@ -1,12 +1,15 @@
 package sandbox_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -70,6 +73,10 @@ func attempt(what string, args []string) error {
 			return errno
 		}
 		return nil
+	case "fetch":
+		return fetch(args[0], len(args) > 1)
+	case "raw":
+		return rawRequest(args[0])
 	case "signal":
 		pid, err := strconv.Atoi(args[0])
 		if err != nil {
@@ -109,6 +116,53 @@ func attempt(what string, args []string) error {
 		return err
 	}
 	return fmt.Errorf("no attempt called %s", what)
+}
+
+// fetch prints what a URL answers, through the proxy of the environment
+// unless direct. Certificates are not the proxy's business and not checked.
+func fetch(url string, direct bool) error {
+	tr := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	if direct {
+		tr.Proxy = nil
+	}
+	c := &http.Client{Transport: tr, Timeout: 5 * time.Second}
+	resp, err := c.Get(url)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", resp.Status, b)
+	}
+	fmt.Printf("%s\n", b)
+	return nil
+}
+
+// rawRequest sends the proxy exactly these bytes and prints its answer.
+func rawRequest(request string) error {
+	c, err := net.Dial("tcp", "127.0.0.1:47128")
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if err := c.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(c, request); err != nil {
+		return err
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	fmt.Println(resp.StatusCode)
+	_, err = io.Copy(os.Stdout, io.LimitReader(resp.Body, 200))
+	return err
 }
 
 func methodNamed(s string) sandbox.Method {
