@@ -1,0 +1,260 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Setting describes one setting.
+type Setting struct {
+	Key     string
+	Kind    Kind
+	Default string // a leading $NAME stands for another setting or an XDG directory; "" for none
+	Example string // shown in the example file; the default if empty
+	Doc     string // one or two sentences
+	Group   string // heading it is listed under
+
+	Choices  []string // for Choice and Choices
+	Min, Max int      // for Number; for Duration in seconds
+
+	Secret     bool // never shown
+	Reloadable bool // takes effect without a restart
+	EnvOnly    bool // the settings file cannot hold it
+
+	field func(*Config) any // pointer to where it goes
+}
+
+// A keySlot is where the key of a provider goes.
+type keySlot struct {
+	keys     map[string]Secret
+	provider string
+}
+
+func key(provider string) func(*Config) any {
+	return func(c *Config) any { return keySlot{c.Keys, provider} }
+}
+
+const (
+	prefix = "PASSEPARTOUT_"
+
+	groupPlaces = "Places"
+	groupNames  = "Names"
+	groupDoor   = "Clients"
+	groupModels = "Models"
+	groupLoop   = "Behaviour"
+	groupSafety = "Safety"
+	groupRecord = "Records"
+
+	day = 24 * 60 * 60 // seconds
+)
+
+// foreign are variables with our prefix that are no settings: the tests of
+// this program find shared data through them.
+var foreign = []string{"PASSEPARTOUT_SHARED"}
+
+var providers = []string{"reflex", "ollama", "openrouter", "openai", "anthropic", "groq", "gemini", "deepseek", "nvidia"}
+
+// table holds every setting. A default may refer to a setting above it.
+var table = []Setting{
+	{
+		Key: "MEMEX_DIR", Kind: Path, Default: "$HOME/memex", Example: "~/memex", Group: groupPlaces, field: func(c *Config) any { return &c.MemexDir },
+		Doc: "The folder of Org files that is the agent's memory and yours.",
+	},
+	{
+		Key: "PASSEPARTOUT_CONFIG_DIR", Kind: Path, Default: "$XDG_CONFIG_HOME/passepartout", EnvOnly: true, Group: groupPlaces, field: func(c *Config) any { return &c.ConfigDir },
+		Doc: "Where this file is, under the name env. It can only be set in the process environment.",
+	},
+	{
+		Key: "PASSEPARTOUT_STATE_DIR", Kind: Path, Default: "$XDG_STATE_HOME/passepartout", Group: groupPlaces, field: func(c *Config) any { return &c.StateDir },
+		Doc: "Journal, history, undo and index.",
+	},
+	{
+		Key: "PASSEPARTOUT_DATA_DIR", Kind: Path, Default: "$XDG_DATA_HOME/passepartout", Group: groupPlaces, field: func(c *Config) any { return &c.DataDir },
+		Doc: "Installed skills.",
+	},
+	{
+		Key: "PASSEPARTOUT_RUNTIME_DIR", Kind: Path, Default: "$XDG_RUNTIME_DIR", Group: groupPlaces, field: func(c *Config) any { return &c.RuntimeDir },
+		Doc: "Where the daemon's socket is made. Without XDG_RUNTIME_DIR it is the folder run in the state directory.",
+	},
+	{
+		Key: "MEMEX_USER", Kind: Text, Example: "Jean", Group: groupNames, Reloadable: true, field: func(c *Config) any { return &c.User },
+		Doc: "How the agent addresses you.",
+	},
+	{
+		Key: "MEMEX_ASSISTANT", Kind: Text, Default: "Passepartout", Group: groupNames, Reloadable: true, field: func(c *Config) any { return &c.Assistant },
+		Doc: "What the agent calls itself.",
+	},
+	{
+		Key: "PASSEPARTOUT_SOCKET", Kind: Path, Default: "$PASSEPARTOUT_RUNTIME_DIR/passepartout.sock", Group: groupDoor, field: func(c *Config) any { return &c.SocketPath },
+		Doc: "The Unix socket clients connect to. Only your own processes are let in.",
+	},
+	{
+		Key: "PASSEPARTOUT_TCP", Kind: Loopback, Example: "127.0.0.1:9105", Group: groupDoor, field: func(c *Config) any { return &c.TCPAddr },
+		Doc: "A loopback address to listen on as well. Clients there prove that they know the token. Unset, there is no TCP.",
+	},
+	{
+		Key: "PASSEPARTOUT_TOKEN_FILE", Kind: Path, Default: "$PASSEPARTOUT_STATE_DIR/token", Group: groupDoor, field: func(c *Config) any { return &c.TokenFile },
+		Doc: "The file that holds the token for TCP clients. The daemon makes it when it is missing.",
+	},
+	{
+		Key: "PASSEPARTOUT_MAX_CLIENTS", Kind: Number, Default: "1024", Min: 1, Max: 65536, Group: groupDoor, field: func(c *Config) any { return &c.MaxClients },
+		Doc: "How many clients may be connected at a time.",
+	},
+	{
+		Key: "PROVIDER_CASCADE", Kind: Choices, Default: "reflex", Example: "ollama,anthropic,reflex", Choices: providers, Group: groupModels, Reloadable: true,
+		field: func(c *Config) any { return &c.Cascade },
+		Doc:   "Providers in the order they are tried. reflex answers by rules and needs no model, key or network.",
+	},
+	{
+		Key: "OLLAMA_URL", Kind: URL, Default: "http://127.0.0.1:11434", Group: groupModels, Reloadable: true, field: func(c *Config) any { return &c.OllamaURL },
+		Doc: "Where Ollama listens.",
+	},
+	{Key: "OPENROUTER_API_KEY", Kind: Token, Secret: true, Group: groupModels, Reloadable: true, field: key("openrouter"), Doc: "Key for OpenRouter."},
+	{Key: "OPENAI_API_KEY", Kind: Token, Secret: true, Group: groupModels, Reloadable: true, field: key("openai"), Doc: "Key for OpenAI."},
+	{Key: "ANTHROPIC_API_KEY", Kind: Token, Secret: true, Group: groupModels, Reloadable: true, field: key("anthropic"), Doc: "Key for Anthropic."},
+	{Key: "GROQ_API_KEY", Kind: Token, Secret: true, Group: groupModels, Reloadable: true, field: key("groq"), Doc: "Key for Groq."},
+	{Key: "GEMINI_API_KEY", Kind: Token, Secret: true, Group: groupModels, Reloadable: true, field: key("gemini"), Doc: "Key for Gemini."},
+	{Key: "DEEPSEEK_API_KEY", Kind: Token, Secret: true, Group: groupModels, Reloadable: true, field: key("deepseek"), Doc: "Key for DeepSeek."},
+	{Key: "NVIDIA_API_KEY", Kind: Token, Secret: true, Group: groupModels, Reloadable: true, field: key("nvidia"), Doc: "Key for NVIDIA."},
+	{
+		Key: "REQUEST_TIMEOUT", Kind: Duration, Default: "30s", Min: 1, Max: 3600, Group: groupModels, Reloadable: true, field: func(c *Config) any { return &c.RequestTimeout },
+		Doc: "How long a provider may take to answer before the next one is tried.",
+	},
+	{
+		Key: "CONTEXT_MAX_TOKENS", Kind: Number, Default: "16384", Min: 1024, Max: 10_000_000, Group: groupModels, Reloadable: true,
+		field: func(c *Config) any { return &c.ContextTokens },
+		Doc:   "How much of your notes and of the conversation a model is shown at most, in tokens.",
+	},
+	{
+		Key: "DEFAULT_ACTUATOR", Kind: Choice, Default: "cli", Choices: []string{"cli", "tui"}, Group: groupLoop, Reloadable: true,
+		field: func(c *Config) any { return &c.DefaultActuator },
+		Doc:   "Where an answer goes that names no destination and came from none.",
+	},
+	{
+		Key: "SILENT_ACTUATORS", Kind: Words, Default: "cli,tui", Group: groupLoop, Reloadable: true, field: func(c *Config) any { return &c.SilentActuators },
+		Doc: "Destinations whose results are not reasoned about again.",
+	},
+	{
+		Key: "HEARTBEAT_INTERVAL", Kind: Duration, Default: "60s", Min: 1, Max: day, Group: groupLoop, Reloadable: true, field: func(c *Config) any { return &c.Heartbeat },
+		Doc: "How often the daemon looks for what has become due.",
+	},
+	{
+		Key: "PRIVACY_FILTER_TAGS", Kind: Words, Default: "@personal", Example: "@personal,@health", Group: groupSafety, Reloadable: true,
+		field: func(c *Config) any { return &c.PrivacyTags },
+		Doc:   "Org tags whose text never leaves this machine. Write none to have no such tag.",
+	},
+	{
+		Key: "PASSEPARTOUT_SANDBOX", Kind: Choice, Default: "auto", Choices: []string{"auto", "require", "off"}, Group: groupSafety,
+		field: func(c *Config) any { return &c.Sandbox },
+		Doc:   "auto runs commands in the strongest sandbox there is and asks about every command when there is none; require refuses commands then; off asks about every command.",
+	},
+	{
+		Key: "PASSEPARTOUT_WRITE_ROOTS", Kind: Paths, Default: "$MEMEX_DIR", Group: groupSafety, Reloadable: true, field: func(c *Config) any { return &c.WriteRoots },
+		Doc: "Folders below which commands may write inside the sandbox without a question, separated by colons.",
+	},
+	{
+		Key: "PASSEPARTOUT_ALLOW_HOSTS", Kind: Hosts, Example: "example.org,api.example.net", Group: groupSafety, Reloadable: true,
+		field: func(c *Config) any { return &c.AllowHosts },
+		Doc:   "Hosts that commands may reach without a question.",
+	},
+	{
+		Key: "PASSEPARTOUT_APPROVAL_EXPIRY", Kind: Duration, Default: "24h", Min: 60, Max: 30 * day, Group: groupSafety, Reloadable: true,
+		field: func(c *Config) any { return &c.ApprovalExpiry },
+		Doc:   "How long a question waits for your answer. After that the answer is no.",
+	},
+	{
+		Key: "PASSEPARTOUT_LOG_LEVEL", Kind: Choice, Default: "info", Choices: []string{"debug", "info", "warn", "error"}, Group: groupRecord, Reloadable: true,
+		field: func(c *Config) any { return &c.LogLevel },
+		Doc:   "How much the daemon says on its standard error.",
+	},
+	{
+		Key: "PASSEPARTOUT_JOURNAL_BYTES", Kind: Number, Default: "16777216", Min: 4096, Max: 1 << 30, Group: groupRecord,
+		field: func(c *Config) any { return &c.JournalBytes },
+		Doc:   "The size at which the journal begins a new segment.",
+	},
+}
+
+// Settings returns the table.
+func Settings() []Setting { return slices.Clone(table) }
+
+func find(key string) (*Setting, bool) {
+	for i := range table {
+		if table[i].Key == key {
+			return &table[i], true
+		}
+	}
+	return nil, false
+}
+
+func keys() []string {
+	out := make([]string, len(table))
+	for i, s := range table {
+		out[i] = s.Key
+	}
+	return out
+}
+
+// Example returns a settings file in which everything is explained and nothing
+// is set.
+func Example() string {
+	var b strings.Builder
+	b.WriteString("# Settings of Passepartout. Copy this to $XDG_CONFIG_HOME/passepartout/env\n" +
+		"# (usually ~/.config/passepartout/env), take away the # before what you set, and\n" +
+		"# keep the file to yourself: chmod 600. The process environment wins over it.\n" +
+		"#\n" +
+		"# This file is generated from the table in internal/config.\n")
+	group := ""
+	for _, s := range table {
+		if s.EnvOnly {
+			continue
+		}
+		if s.Group != group {
+			group = s.Group
+			fmt.Fprintf(&b, "\n# --- %s ---\n", group)
+		}
+		b.WriteString("\n")
+		for _, line := range wrap(s.help(), 78) {
+			b.WriteString("# " + line + "\n")
+		}
+		fmt.Fprintf(&b, "#%s=%s\n", s.Key, s.example())
+	}
+	return b.String()
+}
+
+func (s Setting) help() string {
+	doc := s.Doc
+	if len(s.Choices) > 0 {
+		doc += " Choices: " + strings.Join(s.Choices, ", ") + "."
+	}
+	if s.Default != "" {
+		doc += " Default: " + s.Default + "."
+	}
+	return doc
+}
+
+func (s Setting) example() string {
+	switch {
+	case s.Example != "":
+		return s.Example
+	case strings.HasPrefix(s.Default, "$"): // not expanded in a file
+		return ""
+	}
+	return s.Default
+}
+
+func wrap(text string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && len(line)+1+len(word) > width {
+			lines = append(lines, line)
+			line = ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
+}
