@@ -1,0 +1,214 @@
+package secret
+
+import "strings"
+
+// common[a] holds the letters that often follow a in words. Random letters break it about every second time, words rarely.
+var common = [26]string{
+	"bcdfgiklmnprstuvwxyz", "abeijlorstuy", "acehikloqrstuy", "adegilmnorsuvwy", "abcdefgilmnopqrstuvwxy", "aefilorstuy", "aeghilmnorstuy",
+	"aeimnorstuy", "abcdefgklmnopqrstvxz", "aeou", "aeiklnosy", "acdefgiklmoprstuvy", "abeimnopstuy", "acdefgijklnostuvy", "abcdefgiklmnoprstuvwxy",
+	"aehiloprstuy", "u", "abcdefgiklmnoprstuvy", "acehiklmnopqrstuwy", "acehilmorstuwy", "abcdefgilmnprstxz", "aeioy", "aehilnors", "aceiptu", "aceilmnoprstw", "aeioyz",
+}
+
+var commonPair = func() (t [26][26]bool) {
+	for a, followers := range common {
+		for _, b := range followers {
+			t[a][b-'a'] = true
+		}
+	}
+	return t
+}()
+
+// profile counts what a value is made of.
+type profile struct {
+	n, lower, upper, digit, other int
+	distinct                      int
+	breaks                        int // neighbours that words seldom have: odd letter pairs, changes between letters and digits
+	longest                       int // longest run of one character
+}
+
+func measure(s string) profile {
+	p := profile{n: len(s)}
+	var seen set
+	same := 0
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case c >= 'a' && c <= 'z':
+			p.lower++
+		case c >= 'A' && c <= 'Z':
+			p.upper++
+		case c >= '0' && c <= '9':
+			p.digit++
+		default:
+			p.other++
+		}
+		if !seen[c] {
+			seen[c] = true
+			p.distinct++
+		}
+		if i > 0 && s[i-1] == c {
+			same++
+		} else {
+			same = 1
+		}
+		p.longest = max(p.longest, same)
+		if i > 0 && odd(s[i-1], c) {
+			p.breaks++
+		}
+	}
+	return p
+}
+
+// odd reports whether b after a is unusual in words and names. A lower-case letter before an upper-case one is how names are joined.
+func odd(a, b byte) bool {
+	switch {
+	case letters[a] && letters[b]:
+		if a >= 'a' && b <= 'Z' {
+			return false
+		}
+		return !commonPair[lower(a)-'a'][lower(b)-'a']
+	case letters[a] && digits[b], digits[a] && letters[b]:
+		return true
+	}
+	return false
+}
+
+// kinds counts the character classes among lower case, upper case and digits.
+func (p profile) kinds() int {
+	k := 0
+	for _, n := range [...]int{p.lower, p.upper, p.digit} {
+		if n > 0 {
+			k++
+		}
+	}
+	return k
+}
+
+// random reports whether the value looks drawn by a generator rather than written by a person.
+func (p profile) random() bool {
+	if p.n < 8 || p.kinds() < 2 && p.breaks*3 < p.n || p.distinct < 5 || p.digit == p.n {
+		return false
+	}
+	if p.longest > 5 && p.longest*3 > p.n {
+		return false
+	}
+	share := 100 * p.breaks / (p.n - 1)
+	switch {
+	case p.digit == 0:
+		return share >= 28
+	case p.n < 16:
+		return share >= 25
+	}
+	return share >= 20
+}
+
+// looksRandom is random for a value taken as it stands.
+func looksRandom(s string) bool { return measure(s).random() }
+
+// stand-ins are what people write where a secret would be. A value that is one of these, or is made of these and separators, is none.
+var standIns = wordSet(`password passwd passwort passphrase pass pwd pw secret secrets token tokens key keys apikey api credential credentials creds auth
+	user username admin login name email id root test tests testing example examples sample demo dummy fake mock foo bar baz foobar qux placeholder changeme change
+	replaceme replace me your yours my our mysecret mypassword mytoken mykey here insert enter put todo tbd none null nil undefined void empty blank unset
+	true false yes no on off string str text int integer number bool boolean bytes char varchar object array list map dict any optional required hidden masked
+	redacted removed omitted censored value values val var variable env environ environment default config setting settings type types kind field input label
+	output invalid incorrect wrong missing expired unknown unauthorized denied failed basic bearer digest oauth oauth2 jwt new old current confirm confirmation
+	reset forgot forgotten update create delete remove show hide the a an is are was not and or of for to in with from this that abc xyz abcd abcdef abc123
+	xxx xxxx const let public private static final this self super await async function func def return import require goes some thing something generated
+	random access refresh client server service account accounts session cookie header plain plaintext hash hashed encrypted encoded sha256 md5 bcrypt disabled enabled
+	prompt ask manual auto read write only authentication authorization mandatory rotate rotation policy manager vault store storage keyring file path url uri host
+	endpoint expiry expires method mode format prefix suffix length min max count limit usage used cached total budget json yaml xml html css http https`)
+
+func wordSet(words string) map[string]bool {
+	m := make(map[string]bool)
+	for w := range strings.FieldsSeq(words) {
+		m[w] = true
+	}
+	return m
+}
+
+// placeholder reports whether the value stands for a secret instead of being one.
+func placeholder(s string) bool {
+	if s == "" || template(s) {
+		return true
+	}
+	low := strings.ToLower(s)
+	for _, w := range [...]string{"redacted", "xxxx", "****", "....", "placeholder", "changeme", "change-me", "change_me", "your-", "your_", "yourpass", "yourtoken", "yoursecret", "yourkey", "yourapi", "insert", "replace", "<your", "notapassword", "notasecret", "not-a-", "afake", "fakekey", "dummy"} {
+		if strings.Contains(low, w) {
+			return true
+		}
+	}
+	if strings.Contains(s, "EXAMPLE") {
+		return true
+	}
+	if p := measure(s); p.distinct <= 2 || p.longest*2 > p.n && p.n >= 8 {
+		return p.distinct <= 2 || !strings.HasPrefix(s, "00")
+	}
+	return allStandIns(low)
+}
+
+// allStandIns reports whether a lower-case value is nothing but stand-in words, joined by separators and numbered.
+func allStandIns(low string) bool {
+	words := 0
+	for w := range strings.FieldsFuncSeq(low, func(r rune) bool { return r < 'a' || r > 'z' }) {
+		if !standIns[w] {
+			return false
+		}
+		words++
+	}
+	return words > 0 && strings.Trim(low, "abcdefghijklmnopqrstuvwxyz-_ .:/0123456789!") == "" && strings.Count(low, "")-1 < 40 && digitsIn(low) <= 1
+}
+
+func digitsIn(s string) int {
+	n := 0
+	for i := 0; i < len(s); i++ {
+		if digits[s[i]] {
+			n++
+		}
+	}
+	return n
+}
+
+// template reports whether the value is to be filled in by a program: a variable, a substitution, a format verb.
+func template(s string) bool {
+	switch c := s[0]; {
+	case c == '$' && len(s) > 1, c == '<' && strings.HasSuffix(s, ">"), c == '{' && strings.HasSuffix(s, "}"), c == '[' && strings.HasSuffix(s, "]"), c == '(' && strings.HasSuffix(s, ")"):
+		return true
+	case c == '%' && s[len(s)-1] == '%':
+		return true
+	}
+	for _, mark := range [...]string{"${", "{{", "}}", "$(", "<%", "%>", "#{", "`$", "process.env", "os.environ", "getenv", "System.", "{0}", "{1}", "{2}", "{3}", "%s", "%v", "%d"} {
+		if strings.Contains(s, mark) {
+			return true
+		}
+	}
+	return false
+}
+
+// elided reports whether the text goes on with a mark of omission, so that what stands before it is only the beginning of something.
+func elided(text string, end int) bool {
+	rest := text[end:min(len(text), end+12)]
+	return strings.HasPrefix(rest, "..") || strings.HasPrefix(rest, "…") || strings.HasPrefix(rest, "***") || strings.HasPrefix(strings.ToLower(strings.TrimLeft(rest, " ([<")), "redact")
+}
+
+// codeLike reports whether an unquoted value is an expression: a path of names, a call, a type.
+func codeLike(s string) bool {
+	if strings.ContainsAny(s, "()[]{}<>\\") || strings.Contains(s, "::") || strings.Contains(s, "->") || strings.Contains(s, "&&") {
+		return true
+	}
+	if (s[0] == '&' || s[0] == '*') && word.all(s[1:]) {
+		return true
+	}
+	if !letters[s[0]] && s[0] != '_' && s[0] != '&' && s[0] != '*' && s[0] != '.' && s[0] != '/' && s[0] != '~' {
+		return false
+	}
+	// A dotted or slashed path of plain names.
+	if strings.ContainsAny(s, "./") && !strings.ContainsAny(s, "+=!@#$%^") {
+		for part := range strings.FieldsFuncSeq(s, func(r rune) bool { return r == '.' || r == '/' }) {
+			if measure(part).random() {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
