@@ -7,7 +7,7 @@ import (
 	"passepartout/internal/sexp"
 )
 
-// frame is a typical message of about 300 bytes.
+// frame is a dense message of about 300 bytes, with as many keys as they have.
 const frame = `(:TYPE :REQUEST :META (:SOURCE :TUI :SESSION "s-7f3a" :ID 184467 :DEPTH 2) :PAYLOAD (:SENSOR :USER-INPUT ` +
 	`:TEXT "what is due this week, and which of it did I promise to someone?" :FOCUS "projects/garden.org" ` +
 	`:CAPABILITIES (:STREAM :APPROVE :MARKDOWN) :AT "2026-11-15T03:30:00Z" :ATTEMPT 1 :TAINT :TRUSTED))`
@@ -21,12 +21,16 @@ func mustRead(tb testing.TB, src string) sexp.Value {
 	return v
 }
 
-func bigFrame() string {
-	return `(:TYPE :RESPONSE :PAYLOAD (:TEXT "` + strings.Repeat("0123456789abcdef", 100<<10/16) + `"))`
+// event is a user's input padded to n bytes, which is mostly one string.
+func event(n int) string {
+	const head = `(:TYPE :EVENT :META (:SOURCE :TUI :SESSION-ID "bench-session-0001") :PAYLOAD (:SENSOR :USER-INPUT :TEXT "`
+	const tail = `") :DEPTH 0 :STATUS :PERCEIVED)`
+	pad := strings.Repeat("the quick brown fox jumps over ", n/31+1)
+	return head + pad[:n-len(head)-len(tail)] + tail
 }
 
 func BenchmarkFrame(b *testing.B) {
-	for _, bm := range []struct{ name, src string }{{"300B", frame}, {"100KB", bigFrame()}} {
+	for _, bm := range []struct{ name, src string }{{"event300B", event(300)}, {"event100KB", event(100 << 10)}, {"dense300B", frame}} {
 		v, src := mustRead(b, bm.src), []byte(bm.src)
 		var buf []byte
 		b.Run(bm.name+"/encode", func(b *testing.B) {

@@ -53,7 +53,7 @@ func ParseDigest(s string) (Digest, error) {
 // same one. What has no notation is encoded as what [AppendValue] prints for
 // it, so that a value and its printed form have one digest.
 func Sum(v Value) Digest {
-	e := encoder{h: sha256.New()}
+	e := encoder{buf: make([]byte, 0, 512)}
 	var first [16]printFrame
 	open := first[:0]
 	for {
@@ -91,9 +91,10 @@ func Sum(v Value) Digest {
 	}
 }
 
-// An encoder gathers small writes before they are hashed.
+// An encoder gathers small writes before they are hashed. Most values are
+// hashed at one stroke.
 type encoder struct {
-	h   hash.Hash
+	h   hash.Hash // nil until there is more than fits buf
 	buf []byte
 }
 
@@ -108,9 +109,24 @@ func (e *encoder) text(s string) {
 	e.count(len(s))
 	e.buf = append(e.buf, s...)
 	if len(e.buf) > 8<<10 {
-		e.h.Write(e.buf)
-		e.buf = e.buf[:0]
+		e.flush()
 	}
+}
+
+func (e *encoder) flush() {
+	if e.h == nil {
+		e.h = sha256.New()
+	}
+	e.h.Write(e.buf)
+	e.buf = e.buf[:0]
+}
+
+// number writes the digits of a number as text.
+func (e *encoder) number(v Value) {
+	at := len(e.buf)
+	e.count(0)
+	e.buf = appendAtom(e.buf, v)
+	binary.BigEndian.PutUint64(e.buf[at:], uint64(len(e.buf)-at-8))
 }
 
 // clean replaces, byte for byte, what has no notation as the printer does.
@@ -141,10 +157,10 @@ func (e *encoder) atom(v Value) {
 		e.text(v.Name)
 	case Int:
 		e.tag('i')
-		e.text(v.String())
+		e.number(v)
 	case Ratio:
 		e.tag('r')
-		e.text(v.String())
+		e.number(v)
 	case Float:
 		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
 			e.tag('k')
@@ -165,7 +181,10 @@ func (e *encoder) atom(v Value) {
 }
 
 func (e *encoder) sum() (d Digest) {
-	e.h.Write(e.buf)
+	if e.h == nil {
+		return sha256.Sum256(e.buf)
+	}
+	e.flush()
 	e.h.Sum(d[:0])
 	return d
 }

@@ -5,46 +5,57 @@ import "math"
 // Equal reports whether a and b are the same datum: of the same type, and
 // alike in every part. 1 and 1.0 differ, and so do 0.0 and -0.0.
 func Equal(a, b Value) bool {
-	type pair struct{ a, b Value }
-	var first [16]pair
-	rest := append(first[:0], pair{a, b})
-	both := func(x, y []Value) bool {
-		if len(x) != len(y) {
+	var first [16]pending
+	rest := first[:0]
+	for {
+		x, y, ok := parts(a, b)
+		if !ok {
 			return false
 		}
-		for i := range x {
-			rest = append(rest, pair{x[i], y[i]})
+		if len(x.items) > 0 || x.tail != nil {
+			rest = append(rest, pending{x, y})
 		}
-		return true
+		for len(rest) > 0 && rest[len(rest)-1].done() {
+			rest = rest[:len(rest)-1]
+		}
+		if len(rest) == 0 {
+			return true
+		}
+		a, b = rest[len(rest)-1].next()
 	}
-	for len(rest) > 0 {
-		p := rest[len(rest)-1]
-		rest = rest[:len(rest)-1]
-		if IsNil(p.a) || IsNil(p.b) {
-			if !IsNil(p.a) || !IsNil(p.b) {
-				return false
-			}
-			continue
-		}
-		switch x := p.a.(type) {
-		case List:
-			y, ok := p.b.(List)
-			if !ok || !both(x.items, y.items) {
-				return false
-			}
-			rest = append(rest, pair{x.tail, y.tail})
-		case Vector:
-			y, ok := p.b.(Vector)
-			if !ok || !both(x.items, y.items) {
-				return false
-			}
-		default:
-			if !equalAtom(p.a, p.b) {
-				return false
-			}
-		}
+}
+
+// A pending comparison is that of two lists of one length, from some item on.
+type pending struct{ x, y List }
+
+func (p *pending) done() bool { return len(p.x.items) == 0 && p.x.tail == nil }
+
+func (p *pending) next() (a, b Value) {
+	if len(p.x.items) == 0 {
+		a, b = p.x.tail, p.y.tail
+		p.x.tail = nil
+		return a, b
 	}
-	return true
+	a, b = p.x.items[0], p.y.items[0]
+	p.x.items, p.y.items = p.x.items[1:], p.y.items[1:]
+	return a, b
+}
+
+// parts reports whether a and b are alike but for their items, and returns
+// those.
+func parts(a, b Value) (x, y List, alike bool) {
+	if IsNil(a) || IsNil(b) {
+		return x, y, IsNil(a) && IsNil(b)
+	}
+	switch l := a.(type) {
+	case List:
+		m, ok := b.(List)
+		return l, m, ok && len(l.items) == len(m.items) && (l.tail == nil) == (m.tail == nil)
+	case Vector:
+		m, ok := b.(Vector)
+		return List{items: l.items}, List{items: m.items}, ok && len(l.items) == len(m.items)
+	}
+	return x, y, equalAtom(a, b)
 }
 
 func equalAtom(a, b Value) bool {
@@ -62,5 +73,5 @@ func equalAtom(a, b Value) bool {
 		y, ok := b.(Float)
 		return ok && math.Float64bits(float64(x)) == math.Float64bits(float64(y))
 	}
-	return a == b
+	return a == b // of different types, or both of a type that == can compare
 }

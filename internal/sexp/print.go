@@ -218,7 +218,7 @@ func isBare(name string) bool {
 		switch k := class[name[i]]; {
 		case k == isHigh:
 			return isBareUnicode(name)
-		case k != 0:
+		case k&^isGap != 0:
 			return false
 		}
 	}
@@ -227,7 +227,7 @@ func isBare(name string) bool {
 
 func isBareUnicode(name string) bool {
 	for _, c := range name {
-		if c == utf8.RuneError || c < utf8.RuneSelf && class[c] != 0 || c >= utf8.RuneSelf && !bareRune(c) || foldRune(c) != c {
+		if c == utf8.RuneError || c < utf8.RuneSelf && class[c]&^isGap != 0 || c >= utf8.RuneSelf && !bareRune(c) || foldRune(c) != c {
 			return false
 		}
 	}

@@ -83,12 +83,11 @@ type Reader struct {
 
 	depth int
 	items int
-	stack []Value // items of all open lists, the innermost last
 	names names
 
 	lines []int      // offset of each line's first byte, once asked for
 	where *Positions // being recorded, or nil
-	marks []int      // offsets of the items on stack, while where is not nil
+	marks []int      // offsets of the items of all open lists, while where is not nil
 }
 
 // NewReader returns a reader of src, which must not change while it is used.
@@ -153,8 +152,7 @@ func (r *Reader) Read() (v Value, err error) {
 
 // Read reads exactly one datum; white space and comments may surround it.
 func Read(src []byte, l Limits) (Value, error) {
-	var first [24]Value
-	r := Reader{src: src, lim: l.orDefault(), stack: first[:0]}
+	r := Reader{src: src, lim: l.orDefault()}
 	r.check()
 	v, err := r.Read()
 	if errors.Is(err, io.EOF) {
@@ -284,56 +282,85 @@ func (r *Reader) enter() {
 	}
 }
 
+// A list is gathered on the goroutine's stack while it has no more items than
+// this, so that only its final, exact slice is allocated.
+const shortList = 16
+
 // list reads (items…) or (items… . tail).
 func (r *Reader) list() Value {
 	r.enter()
-	at, base, mark := r.off, len(r.stack), len(r.marks)
+	at, mark := r.off, len(r.marks)
 	r.off++
+	var short [shortList]Value
+	items := short[:0]
 	var tail Value
 	for !r.closes(at) {
 		if r.dot() {
-			if len(r.stack) == base {
+			if len(items) == 0 {
 				r.fail(r.off, "a dot with nothing before it in a list")
 			}
 			tail = r.tail(at)
 			break
 		}
-		r.push()
+		items = append(items, r.item())
 	}
 	r.depth--
-	items := r.pop(base)
-	if items == nil {
+	if len(items) == 0 {
 		return Nil
 	}
 	if sub, ok := tail.(List); ok {
 		items, tail = append(items, sub.items...), sub.tail
 	}
-	r.record(items, at, mark)
-	return List{items: items, tail: tail}
+	kept := exactly(items)
+	r.record(kept, at, mark)
+	return List{items: kept, tail: tail}
 }
 
 // vector reads the items of #(items…), r.off being at the parenthesis.
 func (r *Reader) vector() Value {
 	r.enter()
-	at, base, mark := r.off-1, len(r.stack), len(r.marks)
+	at, mark := r.off-1, len(r.marks)
 	r.off++
+	var short [shortList]Value
+	items := short[:0]
 	for !r.closes(at) {
 		if r.dot() {
 			r.fail(r.off, "a dot in a vector")
 		}
-		r.push()
+		items = append(items, r.item())
 	}
 	r.depth--
-	items := r.pop(base)
-	r.record(items, at, mark)
-	return Vector{items}
+	kept := exactly(items)
+	r.record(kept, at, mark)
+	return Vector{kept}
+}
+
+// item reads an item of a list, noting its place if places are asked for.
+func (r *Reader) item() Value {
+	if r.where != nil {
+		r.marks = append(r.marks, r.off)
+	}
+	return r.datum()
+}
+
+// exactly copies items to the heap. The result must not be assigned to a
+// variable that held a short list, which would take the array there too.
+func exactly(items []Value) []Value {
+	out := make([]Value, len(items))
+	copy(out, items)
+	return out
 }
 
 // closes skips to the next item of the list opened at byte at, and passes the
 // closing parenthesis if that comes first.
 func (r *Reader) closes(at int) bool {
-	if !r.skip() {
-		r.failIncomplete(at, "a list without its closing parenthesis")
+	if r.off < len(r.src) && r.src[r.off] == ' ' { // as the printer separates items
+		r.off++
+	}
+	if r.off == len(r.src) || class[r.src[r.off]]&isGap != 0 {
+		if !r.skip() {
+			r.failIncomplete(at, "a list without its closing parenthesis")
+		}
 	}
 	if r.src[r.off] != ')' {
 		return false
@@ -357,24 +384,6 @@ func (r *Reader) tail(at int) Value {
 		r.fail(r.off, "more than one datum after the dot of a list")
 	}
 	return tail
-}
-
-func (r *Reader) push() {
-	if r.where != nil {
-		r.marks = append(r.marks, r.off)
-	}
-	r.stack = append(r.stack, r.datum())
-}
-
-func (r *Reader) pop(base int) []Value {
-	if len(r.stack) == base {
-		return nil
-	}
-	items := make([]Value, len(r.stack)-base)
-	copy(items, r.stack[base:])
-	clear(r.stack[base:])
-	r.stack = r.stack[:base]
-	return items
 }
 
 // quoted reads the datum after a prefix of n bytes as (name datum).
@@ -429,22 +438,28 @@ func (r *Reader) slice(from, to int) string {
 	return string(r.src[from:to])
 }
 
+// escapedString reads a string with backslashes, r.off being after the quote.
 func (r *Reader) escapedString(at int) Value {
-	var out []byte
-	run := r.off // start of what is not copied yet
-	for i := r.off; i < len(r.src); i++ {
-		switch r.src[i] {
-		case '"':
-			r.off = i + 1
-			return String(append(out, r.src[run:i]...))
-		case '\\':
-			out = append(out, r.src[run:i]...)
-			run = i + 1
-			i++
+	end := r.off // of the string
+	for end < len(r.src) && r.src[end] != '"' {
+		if r.src[end] == '\\' {
+			end++
 		}
+		end++
 	}
-	r.failIncomplete(at, "a string without its closing quote")
-	return nil
+	if end >= len(r.src) {
+		r.failIncomplete(at, "a string without its closing quote")
+	}
+	out, n := make([]byte, end-r.off), 0
+	for i := r.off; i < end; i++ {
+		if r.src[i] == '\\' {
+			i++ // of a longer character the rest follows as it is
+		}
+		out[n] = r.src[i]
+		n++
+	}
+	r.off = end + 1
+	return String(out[:n])
 }
 
 // dispatch reads what begins with a sharp sign.

@@ -25,6 +25,7 @@ const (
 	isEscape                   // | or \
 	isColon                    // package marker
 	isHigh                     // part of a character beyond ASCII
+	isGap                      // before a datum: not part of it, or perhaps not
 )
 
 var class = func() (t [256]uint8) {
@@ -32,12 +33,19 @@ var class = func() (t [256]uint8) {
 		t[c] = isEnd
 	}
 	t[0x7f] = isEnd
+	for c := range len(t) {
+		if isSpace(byte(c)) {
+			t[c] |= isGap
+		}
+	}
 	for _, c := range "()\"';`," {
 		t[c] = isEnd
 	}
+	t[';'] |= isGap
 	for c := 'a'; c <= 'z'; c++ {
 		t[c] = isLower
 	}
+	t['#'] = isGap
 	t['|'], t['\\'], t[':'] = isEscape, isEscape, isColon
 	for c := 0x80; c < 0x100; c++ {
 		t[c] = isHigh
@@ -320,8 +328,19 @@ func smallInt(tok []byte, base int) (Value, bool) {
 	if tok[0] == '-' {
 		n = -n
 	}
+	if 0 <= n && n < int64(len(lowInts)) {
+		return lowInts[n], true
+	}
 	return Int{small: n}, true
 }
+
+// lowInts are the most frequent numbers, as values made once.
+var lowInts = func() (t [64]Value) {
+	for n := range t {
+		t[n] = NewInt(int64(n))
+	}
+	return t
+}()
 
 func digit(c byte) int {
 	switch {
