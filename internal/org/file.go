@@ -35,8 +35,11 @@ type File struct {
 	bom     int  // length of the byte order mark
 	heads   []head
 	set     *settings
-	drawer  Span // file-level property drawer, with its first and last line
-	radio   func() []string
+	drawer  Span            // file-level property drawer, with its first and last line
+	radio   func() []string // computed once, when a body is first read
+
+	editable func() error
+	reparsed Span // what the last Apply read again
 }
 
 // maxSource keeps every headline's relative offsets inside 32 bits.
@@ -73,6 +76,8 @@ func ParseWith(src []byte, opt Options) *File {
 	}
 	f.drawer = f.fileDrawer()
 	f.radio = sync.OnceValue(func() []string { return radioTargets(f) })
+	f.editable = sync.OnceValue(f.checkEncoding)
+	f.reparsed = Span{0, len(src)}
 	return f
 }
 
@@ -91,18 +96,22 @@ func (f *File) EOL() string {
 }
 
 // Editable returns nil, or why edits are refused ([ErrEncoding], [ErrTooLarge]).
-func (f *File) Editable() error {
+func (f *File) Editable() error { return f.editable() }
+
+func (f *File) checkEncoding() error {
 	if len(f.src) > maxSource {
 		return ErrTooLarge
 	}
-	if !utf8.Valid(f.src) || bytes.IndexByte(f.src, 0) >= 0 {
-		return ErrEncoding
-	}
-	if bytes.HasPrefix(f.src[f.bom:], []byte("Content-Type: text/enriched")) {
+	if !plainText(f.src) || enriched(f.src[f.bom:]) {
 		return ErrEncoding
 	}
 	return nil
 }
+
+func plainText(b []byte) bool { return utf8.Valid(b) && bytes.IndexByte(b, 0) < 0 }
+
+// enriched reports text that Emacs decodes into something else before Org sees it.
+func enriched(b []byte) bool { return bytes.HasPrefix(b, []byte("Content-Type: text/enriched")) }
 
 // Len is the number of headlines.
 func (f *File) Len() int { return len(f.heads) }

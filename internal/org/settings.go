@@ -26,6 +26,7 @@ type settings struct {
 	props      []Property
 	keywords   []Keyword
 	sequences  [][]string
+	typed      map[string]bool // keywords of a TYP_TODO line
 }
 
 // keyword reports whether word is a TODO keyword, and whether it means done.
@@ -137,7 +138,7 @@ func (f *File) keywordAt(n *node) (Keyword, bool) {
 const maxSetupDepth = 32
 
 func readSettings(f *File) *settings {
-	s := &settings{links: map[string]string{}, logging: map[string]string{}, priorities: [3]byte{'A', 'C', 'B'}}
+	s := &settings{links: map[string]string{}, logging: map[string]string{}, typed: map[string]bool{}, priorities: [3]byte{'A', 'C', 'B'}}
 	var todo, seq, typ []string
 	seen := map[string]bool{}
 	var walk func(g *File)
@@ -164,7 +165,13 @@ func readSettings(f *File) *settings {
 		}
 	}
 	walk(f)
-	for _, v := range append(append(typ, todo...), seq...) {
+	for _, v := range typ {
+		s.addSequence(v)
+		for _, k := range s.sequences[len(s.sequences)-1] {
+			s.typed[k] = true
+		}
+	}
+	for _, v := range append(todo, seq...) {
 		s.addSequence(v)
 	}
 	if len(typ)+len(todo)+len(seq) == 0 {
