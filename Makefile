@@ -1,0 +1,68 @@
+# Two commands do everything: make run, make test. The rest is for those who work on it.
+GO       ?= go
+BIN      := bin/passepartout
+TOOL      = $(GO) tool -modfile=tools/go.mod
+SHARED   ?= ../shared
+FUZZTIME ?= 60s
+PACKAGES := emacs-nox sbcl tmux bubblewrap git
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test check lint bench fuzz soak eval cover release deps tools clean
+
+help: ## say what can be made
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
+
+run: build ## build, start on a demo memex unless one is configured, and open a prompt
+	@$(BIN) --demo
+
+build:
+	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $(BIN) ./cmd/passepartout
+
+test: deps build ## install what the tests need and run them all
+	$(GO) vet ./...
+	$(GO) test -race -timeout 30m ./...
+
+check: ## the fast loop: format, vet, lint, shape, unit tests
+	@unformatted=$$($(TOOL) gofumpt -l cmd internal) && [ -z "$$unformatted" ] || { echo "not gofumpt-clean:"; echo "$$unformatted"; exit 1; }
+	$(GO) vet ./...
+	$(TOOL) golangci-lint run ./...
+	$(GO) test -short ./...
+
+bench: ## run the benchmarks and print their tables
+	$(GO) test -run '^$$' -bench . -benchmem ./internal/... ./cmd/...
+
+fuzz: ## run every fuzz target for FUZZTIME (60s)
+	@set -e; for pkg in $$($(GO) list ./...); do \
+	  dir=$$($(GO) list -f '{{.Dir}}' $$pkg); \
+	  for target in $$(grep -hoE '^func (Fuzz[A-Za-z0-9_]+)' $$dir/*_test.go 2>/dev/null | awk '{print $$2}'); do \
+	    echo "== $$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg; \
+	  done; \
+	done
+
+soak: build ## long runs: crash points, model-based tests, many clients
+	PASSEPARTOUT_SOAK=1 $(GO) test -timeout 60m -run 'Soak|Crash|Model' -v ./... | grep -vE '^(=== RUN|\?|ok .*no tests)'
+
+eval: build ## score the binary on the shared data sets
+	@if [ ! -d $(SHARED)/tools ]; then echo "eval: $(SHARED) is not here, nothing to score"; exit 0; fi; \
+	status=0; \
+	echo "== gates"; python3 $(SHARED)/tools/eval_gates.py --bin $(BIN) || status=1; \
+	echo "== org"; python3 $(SHARED)/tools/eval_org.py --bin $(BIN) || status=1; \
+	exit $$status
+
+cover: ## report test coverage by package
+	$(GO) test -short -cover ./... | awk '/coverage:/ {print $$5, $$2}' | sort -rn
+
+release: ## static, reproducible binaries for four systems, with checksums
+	@mkdir -p dist; for os in linux darwin; do for arch in amd64 arm64; do \
+	  CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch $(GO) build -trimpath -buildvcs=true -ldflags '-s -w -buildid=' -o dist/passepartout-$$os-$$arch ./cmd/passepartout || exit 1; \
+	done; done; cd dist && sha256sum passepartout-* | tee SHA256SUMS
+
+deps: ## install the system programs the tests use
+	@missing=; for p in $(PACKAGES); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
+	if [ -n "$$missing" ] && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	  echo "installing$$missing"; apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
+	elif [ -n "$$missing" ]; then echo "deps: not installed:$$missing (tests that need them will skip and say so)"; fi
+	@$(GO) mod download
+
+clean:
+	rm -rf bin dist
