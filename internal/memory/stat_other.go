@@ -1,0 +1,8 @@
+//go:build !unix
+
+package memory
+
+import "io/fs"
+
+// inodeOf is not known here; size and time must do.
+func inodeOf(fs.FileInfo) uint64 { return 0 }

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package memory
+
+func swapNames(string, string) error { return errNoSwap }

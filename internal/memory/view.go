@@ -1,0 +1,287 @@
+package memory
+
+import (
+	"cmp"
+	"encoding/binary"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/zeebo/blake3"
+)
+
+// View is the memex at one moment. It is immutable and safe for concurrent use;
+// holding one is a snapshot, and costs only the files that changed since.
+type View struct {
+	rev     uint64
+	files   []*node // by file number; nil where a file is gone
+	sorted  []int32 // file numbers in path order
+	byPath  *pathIndex
+	ids     *idIndex
+	count   int
+	changes *changeLog
+	private []string
+	now     func() time.Time
+}
+
+// pathIndex maps paths to file numbers; it is copied only when files come or go.
+type pathIndex struct{ m map[string]int32 }
+
+func comparePaths(a, b *node) int { return cmp.Compare(a.path, b.path) }
+
+// demotedID is the identifier of a headline whose written one belongs to another file.
+func demotedID(files []*node, file int32, id ID) ID {
+	return anchorOf(files[file].path, "duplicate", string(id)).id()
+}
+
+// clock is the store's time, from which relative dates are reckoned.
+func (v *View) clock() time.Time { return v.now() }
+
+// Rev counts the views of a store: a later view has a greater one.
+func (v *View) Rev() uint64 { return v.rev }
+
+// Len is the number of headlines.
+func (v *View) Len() int { return v.count }
+
+// Files yields the relative paths in order.
+func (v *View) Files() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, k := range v.sorted {
+			if !yield(v.files[k].path) {
+				return
+			}
+		}
+	}
+}
+
+// Get returns the object with the identifier.
+func (v *View) Get(id ID) (Object, bool) {
+	k, ok := v.ids.file(id)
+	if !ok {
+		d, demoted := v.ids.demoted[id]
+		if !demoted {
+			return Object{}, false
+		}
+		k, id = d.file, d.written
+	}
+	n := v.files[k]
+	if i, ok := n.find(id); ok {
+		return v.object(n, i), true
+	}
+	if n.id == id {
+		return v.object(n, -1), true
+	}
+	return Object{}, false
+}
+
+// File returns the object of a file by its path relative to the memex.
+func (v *View) File(path string) (Object, bool) {
+	k, ok := v.byPath.m[path]
+	if !ok {
+		return Object{}, false
+	}
+	return v.object(v.files[k], -1), true
+}
+
+// Lookup finds an object by identifier, by path, by "path:line", or by an
+// identifier's beginning if only one object has it.
+func (v *View) Lookup(name string) (Object, bool) {
+	if o, ok := v.Get(ID(strings.TrimPrefix(name, "id:"))); ok {
+		return o, true
+	}
+	if o, ok := v.File(name); ok {
+		return o, true
+	}
+	if p, line, ok := cutLine(name); ok {
+		if k, found := v.byPath.m[p]; found {
+			n := v.files[k]
+			i, exact := slices.BinarySearchFunc(n.recs, uint32(line), func(r record, l uint32) int { return cmp.Compare(r.line, l) })
+			if !exact {
+				i--
+			}
+			return v.object(n, i), true
+		}
+	}
+	return v.byPrefix(ID(name))
+}
+
+func (v *View) byPrefix(prefix ID) (Object, bool) {
+	const shortest = 4
+	if len(prefix) < shortest {
+		return Object{}, false
+	}
+	var found Object
+	hits := 0
+	for _, k := range v.sorted {
+		n := v.files[k]
+		at, _ := slices.BinarySearchFunc(n.order, prefix, func(i int32, id ID) int { return cmp.Compare(n.recs[i].id, id) })
+		for ; at < len(n.order) && strings.HasPrefix(string(n.idAt(at)), string(prefix)); at++ {
+			if hits++; hits > 1 {
+				return Object{}, false
+			}
+			found = v.object(n, int(n.order[at]))
+		}
+	}
+	return found, hits == 1
+}
+
+func cutLine(s string) (string, int, bool) {
+	i := strings.LastIndexByte(s, ':')
+	if i < 0 || i+1 == len(s) {
+		return "", 0, false
+	}
+	line := 0
+	for _, c := range s[i+1:] {
+		if c < '0' || c > '9' || line > 1<<30 {
+			return "", 0, false
+		}
+		line = line*10 + int(c-'0')
+	}
+	return s[:i], line, line > 0
+}
+
+// All yields every headline, files in path order, headlines in document order.
+func (v *View) All() iter.Seq[Object] {
+	return func(yield func(Object) bool) {
+		for _, k := range v.sorted {
+			n := v.files[k]
+			for i := range n.recs {
+				if !yield(v.object(n, i)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// FileObjects yields the object of every file in path order.
+func (v *View) FileObjects() iter.Seq[Object] {
+	return func(yield func(Object) bool) {
+		for _, k := range v.sorted {
+			if !yield(v.object(v.files[k], -1)) {
+				return
+			}
+		}
+	}
+}
+
+// Hash is the Merkle hash of the whole memex: equal hashes, equal files.
+func (v *View) Hash() Hash {
+	h := blake3.New()
+	h.Write([]byte{domainRoot})
+	var size [8]byte
+	for _, k := range v.sorted {
+		n := v.files[k]
+		binary.LittleEndian.PutUint64(size[:], uint64(len(n.path)))
+		h.Write(size[:])
+		h.Write([]byte(n.path))
+		h.Write(n.sum[:])
+	}
+	var out Hash
+	h.Sum(out[:0])
+	return out
+}
+
+// idOf is the identifier headline i of a file goes by in this view.
+func (v *View) idOf(n *node, i int) ID {
+	id := n.id
+	if i >= 0 {
+		id = n.recs[i].id
+	}
+	if len(v.ids.twins) > 0 && !v.ids.owns(id, v.byPath.m[n.path]) {
+		return demotedID(v.files, v.byPath.m[n.path], id)
+	}
+	return id
+}
+
+// object makes the value callers see.
+func (v *View) object(n *node, i int) Object {
+	o := Object{
+		ID: v.idOf(n, i), File: n.path, Hash: n.sumOf(i), Own: n.ownOf(i), Unsaved: n.unsaved,
+		v: v, n: n, i: i,
+	}
+	o.Version, o.Changed = v.changes.last(o.ID, n)
+	if i < 0 {
+		o.Kind, o.Title, o.Line = KindFile, n.title(), 1
+		o.Tags, o.AllTags = n.tagSets[0], n.tagSets[0]
+		return o
+	}
+	h, r := n.of.Headline(i), &n.recs[i]
+	o.Kind, o.Title, o.Line, o.Level = KindHeadline, h.Title(), int(r.line), h.Level()
+	o.Priority = h.Priority()
+	o.Tags, o.AllTags = h.Tags(), n.tagSets[r.tags]
+	if r.todo > 0 {
+		o.Todo, o.Done = n.todos[r.todo-1], r.bits&bitDone != 0
+	}
+	if r.bits&bitPlanned != 0 {
+		o.Scheduled, o.Deadline, o.Closed = h.Scheduled(), h.Deadline(), h.Closed()
+	}
+	if p, ok := h.Parent(); ok {
+		o.Parent = v.idOf(n, p.Index())
+	} else {
+		o.Parent = v.idOf(n, -1)
+	}
+	return o
+}
+
+// Tags are the tags of an object, inherited ones included, by identifier or by
+// path; for a path they are all tags anywhere in the file, because whoever is
+// handed the file is handed everything in it.
+func (v *View) Tags(idOrPath string) []string {
+	if k, ok := v.byPath.m[idOrPath]; ok {
+		return v.files[k].everyTag()
+	}
+	o, ok := v.Lookup(idOrPath)
+	if !ok {
+		return nil
+	}
+	return subtreeTags(o)
+}
+
+func (n *node) everyTag() []string {
+	var all []string
+	for _, set := range n.tagSets {
+		for _, t := range set {
+			if !slices.Contains(all, t) {
+				all = append(all, t)
+			}
+		}
+	}
+	return all
+}
+
+func subtreeTags(o Object) []string {
+	if o.i < 0 {
+		return o.n.everyTag()
+	}
+	all := slices.Clone(o.AllTags)
+	for h := range o.n.of.Headline(o.i).Subtree() {
+		for _, t := range o.n.tagSets[o.n.recs[h.Index()].tags] {
+			if !slices.Contains(all, t) {
+				all = append(all, t)
+			}
+		}
+	}
+	return all
+}
+
+// Private reports whether the object or file, or anything in it, carries one of
+// the store's privacy tags. What is not found is private: nobody can say it is not.
+func (v *View) Private(idOrPath string) bool {
+	_, isFile := v.byPath.m[idOrPath]
+	if _, ok := v.Lookup(idOrPath); !ok && !isFile {
+		return true
+	}
+	return v.anyPrivate(v.Tags(idOrPath))
+}
+
+func (v *View) anyPrivate(tags []string) bool {
+	return slices.ContainsFunc(tags, func(t string) bool {
+		return slices.ContainsFunc(v.private, func(p string) bool { return strings.EqualFold(t, p) })
+	})
+}
+
+// PrivateObject reports whether the object itself, not what lies below it,
+// carries a privacy tag.
+func (v *View) PrivateObject(o Object) bool { return v.anyPrivate(o.AllTags) }
