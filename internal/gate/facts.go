@@ -14,12 +14,14 @@ import (
 type Facts struct {
 	Now    time.Time
 	Signal proto.Signal
-	Said   []string // the requester's own words in this session, oldest first
+	Said   []string // the requester's own words in this session, oldest first, without credentials
 	World  World    // nil: nothing exists and nothing is known
 
 	effect   proto.Effect // set by the chain from its catalog
 	approval *approval    // set by the ledger
 	answers  *answers     // what World said, for the record
+	withheld []withheld   // arguments that held credentials and were taken out
+	scratch  *scratch     // what the standard gates worked out in this round
 }
 
 // Effect is what carrying out the action can do.
@@ -35,8 +37,12 @@ type World interface {
 	Read(path string) (text string, ok bool)
 	// Glob lists the paths a pattern stands for; ok is false when none match.
 	Glob(pattern string) (paths []string, ok bool)
-	// Know returns what is known about a text: the names of credentials in it for
-	// "secret", the privacy tags of a heading's id or a path for "tags".
+	// Know returns what is known about a text. For "secret": the kinds of
+	// credentials in it, a value of the vault as "vault:NAME". For "split": those
+	// that only show when texts, separated by NUL, are put together. For "tags": the tags,
+	// own and inherited, of a heading's id or of a path. For "vault": the text
+	// itself when it names an entry of the vault. For "links": other names of the
+	// file at a path, and "" for names that are not known.
 	Know(what, text string) []string
 }
 
@@ -48,6 +54,9 @@ type answers struct {
 }
 
 func (a *answers) put(key string, val []string) {
+	if a.vals == nil {
+		a.vals = map[string][]string{}
+	}
 	if _, ok := a.vals[key]; !ok {
 		a.keys = append(a.keys, key)
 	}
@@ -58,21 +67,24 @@ func (a *answers) put(key string, val []string) {
 // file that changes between two gates cannot be judged in two versions.
 type recorder struct {
 	World
-	asked   map[string]bool
-	answers *answers
+	asked   map[string]bool // made when the first question is put
+	answers answers
 }
 
 func record(f Facts) Facts {
-	f.answers = &answers{vals: map[string][]string{}}
 	w := f.World
 	if w == nil {
 		w = void{}
 	}
-	f.World = &recorder{World: w, asked: map[string]bool{}, answers: f.answers}
+	r := &recorder{World: w}
+	f.answers, f.World = &r.answers, r
 	return f
 }
 
 func (r *recorder) once(key string, ask func() ([]string, bool)) ([]string, bool) {
+	if r.asked == nil {
+		r.asked = map[string]bool{}
+	}
 	if !r.asked[key] {
 		r.asked[key] = true
 		if val, ok := ask(); ok {
@@ -97,10 +109,12 @@ func (r *recorder) Real(path string) (string, bool) {
 	}))
 }
 
+// Read treats a file that holds a credential as one that cannot be read: the
+// record must not contain it.
 func (r *recorder) Read(path string) (string, bool) {
 	return first(r.once("read "+path, func() ([]string, bool) {
 		s, ok := r.World.Read(path)
-		return []string{s}, ok
+		return []string{s}, ok && len(r.World.Know("secret", s)) == 0
 	}))
 }
 
@@ -153,6 +167,9 @@ func (r Ruling) Facts() sexp.Plist {
 	if f.approval != nil {
 		p = p.With("APPROVAL", f.approval.plist().List())
 	}
+	if len(f.withheld) > 0 {
+		p = p.With("WITHHELD", withheldList(f.withheld))
+	}
 	if f.answers == nil || len(f.answers.keys) == 0 {
 		return p
 	}
@@ -192,6 +209,9 @@ func factsOf(p sexp.Plist) (Facts, error) {
 	pr, _ := p.Get("PRIVATE")
 	f.Signal.Taint = proto.Taint{Untrusted: !sexp.IsNil(u), Private: !sexp.IsNil(pr)}
 	f.approval = approvalOf(p.Sub("APPROVAL"))
+	if f.withheld, err = withheldOf(p); err != nil {
+		return Facts{}, err
+	}
 	w := replayed{}
 	v, _ := p.Get("WORLD")
 	l, _ := v.(sexp.List)

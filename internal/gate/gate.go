@@ -10,7 +10,13 @@
 //     gives one [Permit], which works once; actuators accept nothing else.
 //   - [Ledger] holds asking rulings until a person answers.
 //   - [Policy] is everything a person can configure about the standard gates;
-//     [Standard] builds their chain.
+//     [Standard] builds their chain. A [Rule] is one decision a person wrote down.
+//   - [Codes] lists every objection the standard gates can make.
+//
+// The standard gates are files: origin, permissions, vault, explain, the eleven
+// checks of the dispatcher (lisp, secretpath, selfbuild, exposure, privacy, shell,
+// network, impact, replint), flow, confine, validator. They look at an action
+// through one shared [view], which resolves paths and reads commands once.
 //
 // A ruling is a pure function of the action, the facts and the policy: no clock,
 // no disk, no memory of earlier rulings. What a gate asks of the outside goes
@@ -68,7 +74,9 @@ type Verdict struct {
 	Gate     string
 	Decision Decision
 	Code     string        // stable, e.g. "confine.outside-root"
+	Also     string        // further codes of the same decision, separated by spaces; whoever lifts one must lift all
 	Reason   string        // one sentence, for the person and for the model's next try
+	Bound    string        // digests of what else was judged, such as a script's bytes; an approval holds only for these
 	Rule     string        // where the rule is written, file:line, when there is one
 	Replace  *proto.Action // a safer action; the chain judges it from the top
 	Round    int           // which judgement of a replaced action this was; set by the chain
@@ -98,6 +106,7 @@ type Chain struct {
 	catalog Catalog
 	policy  sexp.Digest
 	gates   []Gate
+	rules   *ruleset // what a person agreed to beforehand; nil for none
 }
 
 // New returns the chain of those gates. Two gates of one name are an error, and
@@ -142,8 +151,12 @@ func (c *Chain) Policy() sexp.Digest { return c.policy }
 // in order is judged from the top in place of the action, at most MaxRounds times.
 // A nil chain denies.
 func (c *Chain) Decide(a proto.Action, f Facts) Ruling {
-	rec := record(f)
-	r := c.decide(a, rec)
+	if c == nil {
+		return c.decide(a, f)
+	}
+	f.withheld = nil
+	a, f.withheld = withhold(a, f.World, c.catalog)
+	r := c.decide(a, record(f))
 	r.unused = newUse()
 	return r
 }
@@ -155,6 +168,7 @@ func (c *Chain) decide(a proto.Action, f Facts) Ruling {
 		return r
 	}
 	r.policy = c.policy
+	r.verdicts = make([]Verdict, 0, len(c.gates)+1)
 	for round := range MaxRounds {
 		next := c.round(&r, round)
 		if next == nil {
@@ -175,7 +189,9 @@ func (c *Chain) decide(a proto.Action, f Facts) Ruling {
 func (c *Chain) round(r *Ruling, round int) (next *proto.Action) {
 	f := r.facts
 	f.effect = c.catalog.Effect(r.action)
+	f.scratch = new(scratch)
 	r.decision = Allow
+	r.waivers = c.rules.waivers(r.action, f)
 	if f.effect == proto.EffectUnknown {
 		r.object(Verdict{Gate: "chain", Code: "chain.unknown-effect", Reason: "nobody declared what this action does", Round: round})
 	}
@@ -186,6 +202,10 @@ func (c *Chain) round(r *Ruling, round int) (next *proto.Action) {
 		if v.Replace != nil && next == nil && v.Replace.Digest() != r.action.Digest() {
 			next = v.Replace
 		}
+	}
+	r.effects = append(r.effects[:0], f.effect.String())
+	if f.scratch.view != nil {
+		r.effects = f.scratch.view.effects(r.effects)
 	}
 	return next
 }

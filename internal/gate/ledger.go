@@ -16,14 +16,20 @@ import (
 // made by [Ledger.Answer].
 type approval struct {
 	digest sexp.Digest // of the exact action
-	asked  []string    // "gate code" of every question the person saw
+	asked  []string    // every question the person saw, as [question] spells it
 	by     proto.Origin
 }
 
 // covers reports whether the person was shown this very question about this very
 // action. A new question needs a new answer.
-func (a *approval) covers(d sexp.Digest, v Verdict) bool {
-	return a != nil && a.digest == d && slices.Contains(a.asked, v.Gate+" "+v.Code)
+func (a *approval) covers(act proto.Action, v Verdict) bool {
+	return a != nil && slices.Contains(a.asked, question(v)) && a.digest == act.Digest()
+}
+
+// question identifies what a verdict asks. The files it was based on are part of
+// it, so that a script swapped while the question was open is a new question.
+func question(v Verdict) string {
+	return strings.TrimRight(strings.Join([]string{v.Gate, v.Code, v.Also, v.Bound}, "|"), "|")
 }
 
 func (a *approval) plist() sexp.Plist {
@@ -140,7 +146,7 @@ func (l *Ledger) Answer(id sexp.Digest, yes bool, by proto.Origin, c *Chain, f F
 	a := &approval{digest: id, by: by}
 	for _, v := range p.Ruling.verdicts {
 		if v.Decision == Ask {
-			a.asked = append(a.asked, v.Gate+" "+v.Code)
+			a.asked = append(a.asked, question(v))
 		}
 	}
 	f.approval = a

@@ -1,6 +1,8 @@
 package gate
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,6 +22,8 @@ type Ruling struct {
 	verdicts []Verdict
 	facts    Facts
 	policy   sexp.Digest
+	waivers  []waiver // of the round being judged
+	effects  []string
 	unused   *use // one use, however often copied; nil for a replayed ruling
 }
 
@@ -31,12 +35,16 @@ func newUse() *use {
 	return u
 }
 
-// object adds a verdict; an approval satisfies exactly the questions it was
-// given for.
+// object adds a verdict. An approval satisfies exactly the questions it was given
+// for, a rule those whose codes it names; nothing satisfies a deny.
 func (r *Ruling) object(v Verdict) {
-	if v.Decision == Ask && r.facts.approval.covers(r.action.Digest(), v) {
-		v.Decision = Allow
-		v.Code += "+approved"
+	if v.Decision == Ask {
+		if r.facts.approval.covers(r.action, v) {
+			v.Decision = Allow
+			v.Code += "+approved"
+		} else {
+			lift(&v, r.waivers)
+		}
 	}
 	r.verdicts = append(r.verdicts, v)
 	r.decision = min(r.decision, v.Decision)
@@ -47,6 +55,10 @@ func (r Ruling) Action() proto.Action { return r.action }
 
 // Decision is the strictest verdict of the last round.
 func (r Ruling) Decision() Decision { return r.decision }
+
+// Effects names what carrying out the action can do: what its verb declares, and
+// what its commands were found to do.
+func (r Ruling) Effects() []string { return slices.Clone(r.effects) }
 
 // Policy is the digest of the policy in force.
 func (r Ruling) Policy() sexp.Digest { return r.policy }
@@ -87,11 +99,17 @@ func (v Verdict) plist() sexp.Plist {
 		sexp.Keyword("GATE"), v.Gate,
 		sexp.Keyword("DECISION"), sexp.Keyword(strings.ToUpper(v.Decision.String())),
 		sexp.Keyword("CODE"), v.Code)
+	if v.Also != "" {
+		p = p.With("ALSO", sexp.String(v.Also))
+	}
 	if v.Reason != "" {
 		p = p.With("REASON", sexp.String(v.Reason))
 	}
 	if v.Rule != "" {
 		p = p.With("RULE", sexp.String(v.Rule))
+	}
+	if v.Bound != "" {
+		p = p.With("BOUND", sexp.String(v.Bound))
 	}
 	if v.Round > 0 {
 		p = p.With("ROUND", sexp.NewInt(int64(v.Round)))
@@ -115,10 +133,33 @@ func VerdictsOf(trace sexp.Plist) []Verdict {
 		n, _ := rv.(sexp.Int)
 		round, _ := n.Int64()
 		out = append(out, Verdict{
-			Gate: p.Text("GATE"), Decision: d, Code: p.Text("CODE"),
-			Reason: p.Text("REASON"), Rule: p.Text("RULE"), Round: int(round),
+			Gate: p.Text("GATE"), Decision: d, Code: p.Text("CODE"), Also: p.Text("ALSO"),
+			Reason: p.Text("REASON"), Bound: p.Text("BOUND"), Rule: p.Text("RULE"), Round: int(round),
 		})
 	}
+	return out
+}
+
+// A File is one whose bytes took part in a ruling. What runs must be these bytes:
+// an actuator compares them once more before it starts anything.
+type File struct {
+	Path   string
+	Digest string // "sha256:" and lower-case hex
+}
+
+// Files are the files whose text the gates read, such as scripts, sorted by path.
+func (r Ruling) Files() []File {
+	if r.facts.answers == nil {
+		return nil
+	}
+	var out []File
+	for _, k := range r.facts.answers.keys {
+		if path, ok := strings.CutPrefix(k, "read "); ok {
+			sum := sha256.Sum256([]byte(r.facts.answers.vals[k][0]))
+			out = append(out, File{path, "sha256:" + hex.EncodeToString(sum[:])})
+		}
+	}
+	slices.SortFunc(out, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	return out
 }
 
@@ -140,6 +181,9 @@ type Permit struct{ ruling Ruling }
 
 // Action is what the permit is for, without using it up.
 func (p Permit) Action() proto.Action { return p.ruling.action }
+
+// Files are the files the gates read; see [Ruling.Files].
+func (p Permit) Files() []File { return p.ruling.Files() }
 
 // Redeem returns the action the gates judged, the first time only.
 func (p Permit) Redeem() (proto.Action, error) {

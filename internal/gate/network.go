@@ -1,0 +1,231 @@
+package gate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"passepartout/internal/host"
+	"passepartout/internal/proto"
+)
+
+// judgeNetwork is check 10 of the dispatcher: every machine an action names. What
+// is on the list passes, what only this machine can reach is refused, the rest
+// asks. Hosts inside commands are judged by the shell check with the same list.
+func judgeNetwork(v *view) Verdict {
+	verdict := Pass()
+	tighten := func(one Verdict) {
+		if one.Decision < verdict.Decision {
+			verdict = one
+		}
+	}
+	for _, a := range v.args {
+		switch a.means {
+		case proto.URL:
+			tighten(v.address(a.text))
+		case proto.Outbound:
+			tighten(v.message(a.text))
+		default:
+		}
+	}
+	return verdict
+}
+
+// address judges one address that would be fetched.
+func (v *view) address(s string) Verdict {
+	h, err := host.Parse(s)
+	if err != nil {
+		return Verdict{Code: "network.unclear", Reason: err.Error()}
+	}
+	switch sc := h.Scheme(); {
+	case sc != "" && sc != "http" && sc != "https":
+		return Verdict{Code: "network.scheme", Reason: fmt.Sprintf("%s is fetched by %s: want http or https", quote(s), sc)}
+	case h.Class() == host.Invalid || h.Class() == host.Metadata:
+		return Verdict{Code: "network.metadata", Reason: fmt.Sprintf("%s hands out a machine's credentials", h)}
+	case v.hosts.Allows(h) && !h.HasUser():
+		return Pass()
+	case h.Class() == host.Private || h.Class() == host.Loopback:
+		return Verdict{Code: "network.private", Reason: fmt.Sprintf("%s can only be reached from this machine or its own network", h)}
+	case h.HasUser():
+		return Verdict{Decision: Ask, Code: "network.user", Reason: fmt.Sprintf("%s names a user before the host %s", quote(s), h)}
+	}
+	return Verdict{Decision: Ask, Code: "network.unlisted", Reason: fmt.Sprintf("%s is not on the list of hosts", h)}
+}
+
+// message judges the addresses in a text somebody will read. A picture is
+// fetched without a click, so it may come from listed hosts only; a link may lead
+// anywhere, as long as it carries nothing away and asks for nothing.
+func (v *view) message(text string) Verdict {
+	if !strings.ContainsAny(text, ":/.") {
+		return Pass()
+	}
+	links := linksIn(text)
+	foreign := slices.DeleteFunc(host.FindAll(text), func(h host.Host) bool { return v.hosts.Allows(h) })
+	low := strings.ToLower(text)
+	if len(foreign) > 0 && containsAny(low, fetching) {
+		return Verdict{Code: "network.embedded", Reason: fmt.Sprintf("the text makes its reader's program fetch from %s", foreign[0])}
+	}
+	if len(foreign) > 0 && len(links) > 0 && containsAny(low, soliciting) {
+		return Verdict{Decision: Ask, Code: "network.solicits", Reason: fmt.Sprintf("the text asks for credentials and links to %s", foreign[0])}
+	}
+	for _, l := range links {
+		if why := v.suspicious(l); why != "" {
+			return Verdict{Decision: Ask, Code: "network.link", Reason: fmt.Sprintf("the link %s %s", quote(l.target), why)}
+		}
+	}
+	if taint := v.facts.Signal.Taint; len(foreign) > 0 && len(links) > 0 && (taint.Untrusted || taint.Private) {
+		return Verdict{Decision: Ask, Code: "network.link", Reason: fmt.Sprintf("the text links to %s after reading what others wrote or what is private", foreign[0])}
+	}
+	return Pass()
+}
+
+// fetching are the beginnings of what a reader's program loads by itself.
+var fetching = []string{
+	"![", "<img", "<iframe", "<script", "<link", "<svg", "<object", "<embed", "<video", "<audio", "<source", "<track", "<image", "<meta", "<base",
+	"<form", "<input", "<body", "<style", "url(", "@import", "src=", "srcset=", "background=", "poster=", "#+include", "#+setupfile",
+}
+
+// soliciting are the words of somebody who wants a credential.
+var soliciting = []string{
+	"password", "passphrase", "api key", "api-key", "apikey", "access key", "secret key", "credential", "recovery phrase", "seed phrase", "private key",
+	"log in", "login", "sign in", "sign-in", "signin", "authenticate", "verify your", "confirm your", "one-time code", "2fa", "mfa code", "card number",
+	"your token", "your key", "your account",
+}
+
+func containsAny(s string, subs []string) bool {
+	return slices.ContainsFunc(subs, func(sub string) bool { return strings.Contains(s, sub) })
+}
+
+// A link is one address in a text, with the words it is shown by, if any.
+type link struct{ target, label string }
+
+// linksIn finds what a reader's program would make clickable: anything with
+// "scheme://", and the targets of Markdown and Org links.
+func linksIn(text string) []link {
+	var out []link
+	for from := 0; from < len(text); {
+		i := strings.Index(text[from:], "://")
+		if i < 0 {
+			break
+		}
+		i += from
+		start := i
+		for start > 0 && (nameByte(text[start-1]) || text[start-1] == '+') {
+			start--
+		}
+		end := i + 3
+		for end < len(text) && !strings.ContainsRune(" \t\r\n<>\"'`|[]{}", rune(text[end])) {
+			end++
+		}
+		target := strings.TrimRight(text[start:end], ".,;:!?)")
+		out = append(out, link{target, label(text[:start], text[end:])})
+		from = end
+	}
+	for _, scheme := range [...]string{"mailto:", "javascript:", "data:text", "vbscript:"} {
+		if i := strings.Index(strings.ToLower(text), scheme); i >= 0 {
+			end := i + len(scheme)
+			for end < len(text) && !strings.ContainsRune(" \t\r\n<>\"'`|[]{})", rune(text[end])) {
+				end++
+			}
+			out = append(out, link{text[i:end], ""})
+		}
+	}
+	return out
+}
+
+// label finds the words shown for a target that stands between before and after:
+// [label](target) or [[target][label]].
+func label(before, after string) string {
+	if rest, ok := strings.CutSuffix(strings.TrimRight(before, " <"), "]("); ok {
+		if i := strings.LastIndexByte(rest, '['); i >= 0 {
+			return rest[i+1:]
+		}
+	}
+	if rest, ok := strings.CutPrefix(after, "]["); ok && strings.HasSuffix(before, "[[") {
+		words, _, _ := strings.Cut(rest, "]")
+		return words
+	}
+	return ""
+}
+
+// suspicious says what is wrong with a link, "" when nothing is.
+func (v *view) suspicious(l link) string {
+	scheme, _, _ := strings.Cut(strings.ToLower(l.target), ":")
+	switch scheme {
+	case "http", "https", "ftp", "git", "ssh":
+	case "mailto":
+		if strings.ContainsRune(l.target, '?') {
+			return "would send a prepared letter"
+		}
+		return ""
+	default:
+		return "is opened by another program than a browser"
+	}
+	h, err := host.Parse(l.target)
+	if err != nil {
+		return "does not name one host to everybody"
+	}
+	if v.hosts.Allows(h) && !h.HasUser() {
+		return ""
+	}
+	shown, named := shownHost(l.label)
+	switch rest := afterHost(l.target); {
+	case h.Class() == host.Metadata:
+		return "leads to a service that hands out credentials"
+	case h.HasUser():
+		return "names a user before the host"
+	case strings.HasPrefix(h.Name(), "xn--") || strings.Contains(h.Name(), ".xn--"):
+		return "has a host spelt with foreign letters"
+	case named && shown.Name() != h.Name():
+		return "is shown as another host"
+	case strings.ContainsAny(rest, "?#="), opaque(rest):
+		return "carries data to a host that is not on the list"
+	}
+	return ""
+}
+
+// shownHost is the host that a link's words name, if they name one.
+func shownHost(label string) (host.Host, bool) {
+	if found := host.FindAll(label); len(found) > 0 {
+		return found[0], true
+	}
+	if strings.ContainsAny(label, " \t\n") || !strings.Contains(label, ".") {
+		return host.Host{}, false
+	}
+	h, err := host.Parse(label)
+	return h, err == nil
+}
+
+// afterHost is what a link's target says behind its host: path, query, fragment.
+func afterHost(target string) string {
+	_, rest, _ := strings.Cut(target, "://")
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		return rest[i:]
+	}
+	return ""
+}
+
+// opaque reports a path element that no person would have named: long, and
+// without the separators of words.
+func opaque(path string) bool {
+	const long = 24
+	for elem := range strings.SplitSeq(path, "/") {
+		if len(elem) < long {
+			continue
+		}
+		run := 0
+		for i := range len(elem) {
+			if c := elem[i]; c == '-' || c == '_' || c == '.' || c == '+' {
+				run = 0
+				continue
+			}
+			if run++; run >= long {
+				return true
+			}
+		}
+		if strings.ContainsRune(elem, '%') {
+			return true
+		}
+	}
+	return false
+}

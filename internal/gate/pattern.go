@@ -1,0 +1,215 @@
+package gate
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"passepartout/internal/host"
+	"passepartout/internal/sexp"
+	"passepartout/internal/shell"
+)
+
+// glob reports whether s fits a pattern in which * stands for any run of
+// characters, except sep when there is one, and ** for any run at all.
+func glob(pattern, s string, sep byte) bool {
+	for pattern != "" {
+		if pattern[0] != '*' {
+			if s == "" || s[0] != pattern[0] {
+				return false
+			}
+			pattern, s = pattern[1:], s[1:]
+			continue
+		}
+		rest := strings.TrimLeft(pattern, "*")
+		deep := sep == 0 || len(pattern)-len(rest) > 1
+		for i := 0; ; i++ {
+			if glob(rest, s[i:], sep) {
+				return true
+			}
+			if i == len(s) || !deep && s[i] == sep {
+				return false
+			}
+		}
+	}
+	return s == ""
+}
+
+func hostFits(pattern, address string) bool {
+	h, err := host.Parse(address)
+	return err == nil && !h.HasUser() && host.List{pattern}.Allows(h)
+}
+
+// anyMore is the last word of a pattern that lets more words follow.
+const anyMore = "..."
+
+// commandFits compares a command, or an argument vector, with a pattern of words.
+//
+// Strictly, for allow rules, the command must be one program and plain words: no
+// expansion, no operator, no redirection. A wildcard then stands neither for an
+// option, since options change what a program does, nor for a way upwards.
+// Otherwise any program started anywhere in the command line will do, and what
+// is not known beforehand fits everything.
+func commandFits(pattern string, val sexp.Value, strict bool) bool {
+	want := strings.Fields(pattern)
+	if l, ok := val.(sexp.List); ok {
+		return wordsFit(want, textItems(l), strict)
+	}
+	text, _ := val.(sexp.String)
+	if strict {
+		got, ok := plainWords(string(text))
+		return ok && wordsFit(want, got, true)
+	}
+	return slices.ContainsFunc(programs(string(text), 0), func(argv []string) bool { return wordsFit(want, argv, false) })
+}
+
+func wordsFit(want, got []string, strict bool) bool {
+	for i, w := range want {
+		if w == anyMore && i == len(want)-1 {
+			return !strict || !slices.ContainsFunc(got[min(i, len(got)):], evasive)
+		}
+		if i >= len(got) {
+			return false
+		}
+		word := got[i]
+		if !strict && i == 0 {
+			word = path.Base(word)
+		}
+		if !wordFits(w, word, strict) {
+			return false
+		}
+	}
+	return len(got) == len(want)
+}
+
+func wordFits(pattern, word string, strict bool) bool {
+	if strings.Contains(word, dynamic) {
+		return true // only programs() makes such words, for rules that object
+	}
+	if strict && strings.Contains(pattern, "*") && evasive(word) && !strings.HasPrefix(pattern, "-") {
+		return false
+	}
+	return glob(pattern, word, 0)
+}
+
+// evasive reports a word that a wildcard must not stand for.
+func evasive(word string) bool {
+	return strings.HasPrefix(word, "-") || slices.Contains(strings.Split(word, "/"), "..")
+}
+
+// plainWords splits a command that is nothing but words, some in quotes.
+func plainWords(s string) ([]string, bool) {
+	if strings.ContainsAny(s, "$`;&|<>(){}[]*?~#!\\=\n\r\x00") {
+		return nil, false
+	}
+	var out []string
+	var word strings.Builder
+	inWord, quote := false, byte(0)
+	for i := range len(s) {
+		switch c := s[i]; {
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteByte(c)
+		case c == '\'' || c == '"':
+			quote, inWord = c, true
+		case c == ' ' || c == '\t':
+			if inWord {
+				out = append(out, word.String())
+				word.Reset()
+				inWord = false
+			}
+		default:
+			word.WriteByte(c)
+			inWord = true
+		}
+	}
+	if inWord {
+		out = append(out, word.String())
+	}
+	return out, quote == 0 && len(out) > 0
+}
+
+// dynamic marks what a word holds that is only known when it runs.
+const dynamic = "\x00"
+
+// programs lists every program a command line names, with its words, also behind
+// the usual wrappers and inside shells started with -c.
+func programs(src string, depth int) [][]string {
+	const deepest = 8
+	if depth > deepest || len(src) > shell.MaxBytes || strings.Count(src, "(")+strings.Count(src, "{") > shell.MaxDepth {
+		return [][]string{{dynamic}}
+	}
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(src), "")
+	if err != nil {
+		return [][]string{{dynamic}}
+	}
+	var out [][]string
+	syntax.Walk(file, func(n syntax.Node) bool {
+		call, ok := n.(*syntax.CallExpr)
+		if !ok || len(call.Args) == 0 {
+			return true
+		}
+		argv := make([]string, len(call.Args))
+		for i, w := range call.Args {
+			argv[i] = staticWord(w)
+		}
+		out = append(out, unwrap(argv, depth)...)
+		return true
+	})
+	return out
+}
+
+// wrappers start the program named in their arguments.
+var wrappers = []string{
+	"builtin", "command", "doas", "env", "exec", "ionice", "nice", "nohup", "setsid", "stdbuf", "sudo", "time", "timeout", "watch", "xargs",
+}
+
+var shells = []string{"ash", "bash", "dash", "ksh", "sh", "zsh"}
+
+// unwrap adds what a wrapper or a shell started with -c would run.
+func unwrap(argv []string, depth int) [][]string {
+	out := [][]string{argv}
+	name := path.Base(argv[0])
+	switch {
+	case slices.Contains(wrappers, name):
+		for i := 1; i < len(argv); i++ {
+			out = append(out, argv[i:])
+		}
+	case name == "eval":
+		out = append(out, programs(strings.Join(argv[1:], " "), depth+1)...)
+	case slices.Contains(shells, name):
+		for i := 1; i+1 < len(argv); i++ {
+			if strings.HasPrefix(argv[i], "-") && strings.Contains(argv[i], "c") {
+				out = append(out, programs(argv[i+1], depth+1)...)
+			}
+		}
+	}
+	return out
+}
+
+// staticWord is a word's text, with dynamic in place of what expands.
+func staticWord(w *syntax.Word) string {
+	var b strings.Builder
+	var part func(syntax.WordPart)
+	part = func(p syntax.WordPart) {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			b.WriteString(strings.ReplaceAll(p.Value, "\\", ""))
+		case *syntax.SglQuoted:
+			b.WriteString(p.Value)
+		case *syntax.DblQuoted:
+			for _, inner := range p.Parts {
+				part(inner)
+			}
+		default:
+			b.WriteString(dynamic)
+		}
+	}
+	for _, p := range w.Parts {
+		part(p)
+	}
+	return b.String()
+}
