@@ -275,7 +275,7 @@ func (l *loader) resolve(s *Setting) {
 		return
 	}
 	if err := l.assign(s, raw.text); err != nil {
-		found := fmt.Sprintf("%q", raw.text)
+		found := fmt.Sprintf("%.80q", raw.text)
 		if s.Secret {
 			found = fmt.Sprintf("a value of %d characters", len(raw.text))
 		}

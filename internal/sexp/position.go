@@ -119,8 +119,9 @@ func (r *Reader) posAt(off int) Pos {
 }
 
 func (r *Reader) errorAt(off int, format string, args ...any) *SyntaxError {
+	const most = 200 // bytes: a token can be as long as the input
 	p := r.posAt(off)
-	return &SyntaxError{File: r.file, Line: p.Line, Col: p.Col, Offset: off, Msg: fmt.Sprintf(format, args...)}
+	return &SyntaxError{File: r.file, Line: p.Line, Col: p.Col, Offset: off, Msg: shorten(fmt.Sprintf(format, args...), most)}
 }
 
 // fail stops the reading; [Reader.Read] turns the panic into its result.

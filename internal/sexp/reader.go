@@ -562,13 +562,13 @@ func name(v Value) string {
 }
 
 // brief is the printed form of v for an error message.
-func brief(v Value) string {
-	const most = 60
-	s := v.String()
-	if len(s) <= most {
+func brief(v Value) string { return shorten(v.String(), 60) }
+
+// shorten cuts s to at most n bytes and an ellipsis.
+func shorten(s string, n int) string {
+	if len(s) <= n {
 		return s
 	}
-	n := most
 	for !utf8.RuneStart(s[n]) {
 		n--
 	}

@@ -2,6 +2,7 @@ package sexp_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"math/big"
@@ -327,7 +328,10 @@ func TestReaderReturnsDataInOrderAndStaysAtItsError(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v.String() != want.text || r.Pos() != want.pos {
+		if end := r.End().Offset; end != r.Pos().Offset+len(want.text) {
+			t.Errorf("%s ends at %d", v, end)
+		}
+		if v.String() != want.text || r.Pos() != want.pos || r.Pos().String() == "" {
 			t.Errorf("read %s at %v, want %s at %v", v, r.Pos(), want.text, want.pos)
 		}
 	}
@@ -378,6 +382,48 @@ func TestReadPosKnowsEverySubList(t *testing.T) {
 	}
 	if _, ok := where.List(sexp.NewList(sexp.Sym("X"))); ok {
 		t.Error("a list that was not read has a position")
+	}
+}
+
+func TestTheSpanOfAListReadsAsThatList(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		src := sexp.Print(anyValue().Draw(t, "value"))
+		v, where, err := sexp.NewReader([]byte(src), sexp.Options{}).ReadPos()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var walk func(v sexp.Value)
+		walk = func(v sexp.Value) {
+			l, ok := v.(sexp.List)
+			if !ok || l.Len() == 0 {
+				return
+			}
+			span, ok := where.List(l)
+			if !ok {
+				t.Fatalf("%s has no span", l)
+			}
+			part, err := sexp.Read([]byte(src[span.Start.Offset:span.End.Offset]), sexp.Limits{})
+			if err != nil || !sexp.Equal(part, l) {
+				t.Fatalf("the span of %s reads as %v, %v", l, part, err)
+			}
+			for i, item := range l.Items() {
+				if p, ok := where.Item(l, i); ok && (p.Offset < span.Start.Offset || p.Offset >= span.End.Offset) {
+					t.Fatalf("item %d of %s is at %v, outside %v", i, l, p, span)
+				}
+				walk(item)
+			}
+		}
+		walk(v)
+	})
+}
+
+func TestErrorsStayShortHoweverLongTheInput(t *testing.T) {
+	long := strings.Repeat("é", 1<<20)
+	for _, src := range []string{":" + long + ":x", long + ":x:y", "#:" + long + ":x", `#\` + long, "1/0" + "/" + long + ":", "(:" + long + " 1 :" + long + " 2)", "(" + long + " 1)", "(1 . " + long + ")"} {
+		_, err := sexp.ReadPlist([]byte(src), sexp.Limits{})
+		if err == nil || len(err.Error()) > 300 {
+			t.Errorf("ReadPlist(%.10q…): an error of %d bytes", src, len(fmt.Sprint(err)))
+		}
 	}
 }
 

@@ -35,8 +35,8 @@ type Value interface {
 }
 
 // A Symbol is a name, folded to upper case by the reader unless it was written
-// between bars. Pkg is the package prefix as written, "" for none, "#" for an
-// uninterned symbol.
+// between bars. Pkg is the package prefix, folded likewise: "" for none, "#" for
+// an uninterned symbol.
 type Symbol struct{ Pkg, Name string }
 
 // A Keyword is a self-evaluating name, held without its colon.
@@ -242,7 +242,7 @@ func checkKeys(pairs []Pair) error {
 		for i, p := range pairs {
 			for _, q := range pairs[:i] {
 				if p.Key == q.Key {
-					return fmt.Errorf("property list has the key %s twice", p.Key)
+					return fmt.Errorf("property list has the key %s twice", brief(p.Key))
 				}
 			}
 		}
@@ -255,7 +255,7 @@ func checkKeys(pairs []Pair) error {
 	slices.Sort(keys)
 	for i := 1; i < len(keys); i++ {
 		if keys[i] == keys[i-1] {
-			return fmt.Errorf("property list has the key %s twice", keys[i])
+			return fmt.Errorf("property list has the key %s twice", brief(keys[i]))
 		}
 	}
 	return nil
