@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"passepartout/internal/proto"
+	"passepartout/internal/sexp"
+)
+
+func (a *app) approvalsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "approvals", Short: "List the actions that wait for a person", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.approvals(cmd.Context()) },
+	}
+}
+
+func (a *app) approvals(ctx context.Context) error {
+	c, err := a.connect(ctx, "cli")
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	r, err := c.exchange(proto.Message{Kind: proto.Request, Payload: sexp.P(sexp.Keyword("ACTION"), sexp.Keyword("APPROVALS"))}, nil)
+	if err != nil {
+		return err
+	}
+	v, _ := r.Payload.Get("PENDING")
+	list, _ := v.(sexp.List)
+	out := make([]map[string]any, 0, list.Len())
+	for _, item := range list.Items() {
+		l, _ := item.(sexp.List)
+		p, err := sexp.AsPlist(l)
+		if err != nil {
+			return fmt.Errorf("the daemon's answer: %w", err)
+		}
+		out = append(out, questionJSON(p))
+	}
+	if a.json {
+		return a.printJSON(out)
+	}
+	if len(out) == 0 {
+		fmt.Fprintln(a.errw, "Nothing waits for approval.")
+	}
+	for _, q := range out {
+		fmt.Fprintf(a.out, "%s  %s %s\n    why: %s\n    until %s\n", q["token"], q["action"], printable(fmt.Sprint(q["args"])), printable(fmt.Sprint(q["explanation"])), q["expires"])
+		for _, r := range q["reasons"].([]string) {
+			fmt.Fprintf(a.out, "    asks: %s\n", printable(r))
+		}
+	}
+	return nil
+}
+
+func questionJSON(p sexp.Plist) map[string]any {
+	v, _ := p.Get("REASONS")
+	l, _ := v.(sexp.List)
+	reasons := make([]string, 0, l.Len())
+	for _, r := range l.Items() {
+		if s, ok := r.(sexp.String); ok {
+			reasons = append(reasons, string(s))
+		}
+	}
+	return map[string]any{
+		"token": p.Text("TOKEN"), "session": p.Text("SESSION-ID"), "action": p.Text("NAME"), "args": p.Sub("ARGS").String(),
+		"explanation": p.Text("WHY"), "expires": p.Text("EXPIRES"), "reasons": reasons,
+	}
+}
+
+func (a *app) approveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "approve TOKEN", Short: "Approve one waiting action and see it carried out", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.respond(cmd.Context(), args[0], "APPROVED", "")
+		},
+	}
+}
+
+func (a *app) denyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "deny TOKEN [REASON…]", Short: "Refuse one waiting action; the reason goes back to the proposer", Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.respond(cmd.Context(), args[0], "DENIED", strings.Join(args[1:], " "))
+		},
+	}
+}
+
+// respond answers a question and waits for what the resumed turn says.
+func (a *app) respond(ctx context.Context, token string, decision sexp.Keyword, reason string) error {
+	c, err := a.connect(ctx, "cli")
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	var early *proto.Message
+	r, err := c.exchange(proto.Message{Kind: proto.Request, Payload: sexp.P(
+		sexp.Keyword("ACTION"), sexp.Keyword("HITL-RESPOND"), sexp.Keyword("TOKEN"), token,
+		sexp.Keyword("DECISION"), decision, sexp.Keyword("REASON"), reason)}, func(m proto.Message) {
+		if m.Kind == proto.Response {
+			early = &m // the turn was quicker than the answer to us
+		}
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(a.errw, printable(r.Payload.Text("TEXT")))
+	if code := codeOf(r); code != exitOK {
+		return &exitError{code: code}
+	}
+	for early == nil {
+		m, err := c.Receive()
+		if err != nil {
+			return fmt.Errorf("the daemon hung up before the action ended: %w", err)
+		}
+		if m.Kind == proto.Response {
+			early = &m
+		}
+	}
+	if a.json {
+		return a.printJSON(answerJSON(*early, nil))
+	}
+	_, err = fmt.Fprintln(a.out, printable(early.Payload.Text("TEXT")))
+	return err
+}

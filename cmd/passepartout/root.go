@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"passepartout/internal/config"
+)
+
+// An app is one run of the command line: its streams, its environment, and the
+// settings once they are read.
+type app struct {
+	in      io.Reader
+	out     io.Writer
+	errw    io.Writer
+	environ []string
+
+	demo    bool // fall back to a demo memex
+	noStart bool // do not start a daemon
+	json    bool // results as JSON
+
+	cfg *config.Config
+}
+
+// root builds the command tree.
+func (a *app) root() *cobra.Command {
+	var session string
+	root := &cobra.Command{
+		Use:   "passepartout [TEXT…]",
+		Short: "A personal agent: a model proposes, deterministic gates decide",
+		Long: `A personal agent that lives in your own Org files.
+
+Called alone in a terminal it joins the daemon, starting it if need be, and opens
+a prompt. With input piped in, or words given, it answers on stdout.`,
+		Example: `  passepartout                         # talk to it
+  passepartout "what is due this week?"
+  echo "list my todos" | passepartout
+  passepartout why a-4kq2mx            # every gate's verdict on an action`,
+		SilenceUsage: true, SilenceErrors: true,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.talk(cmd.Context(), session, args)
+		},
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exitError{exitUsage, err} })
+	flags := root.PersistentFlags()
+	flags.BoolVar(&a.demo, "demo", false, "use a throw-away demo memex when none is configured")
+	flags.BoolVar(&a.noStart, "no-start", false, "do not start the daemon when it is not running")
+	flags.BoolVar(&a.json, "json", false, "print results as JSON")
+	root.Flags().StringVarP(&session, "session", "s", "", "the conversation to continue (default main)")
+	root.AddCommand(
+		a.chatCommand(), a.sendCommand(), a.daemonCommand(), a.whyCommand(), a.journalCommand(),
+		a.approvalsCommand(), a.approveCommand(), a.denyCommand(), a.configCommand(), a.versionCommand(),
+	)
+	root.SetContext(context.Background())
+	for _, c := range root.Commands() {
+		noteUsage(c)
+	}
+	return root
+}
+
+// noteUsage makes wrong arguments exit with the usage code, in every command.
+func noteUsage(c *cobra.Command) {
+	if check := c.Args; check != nil {
+		c.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				return &exitError{exitUsage, fmt.Errorf("%s: %w", cmd.CommandPath(), err)}
+			}
+			return nil
+		}
+	}
+	for _, sub := range c.Commands() {
+		noteUsage(sub)
+	}
+}
+
+// talk is what a bare call does: answer words or piped text, or open a prompt.
+func (a *app) talk(ctx context.Context, session string, words []string) error {
+	text, piped, err := a.input(words)
+	if err != nil {
+		return err
+	}
+	if !piped {
+		return a.prompt(ctx, session)
+	}
+	return a.ask(ctx, session, text)
+}
+
+// input is the text to answer: the words, followed by what is piped in.
+func (a *app) input(words []string) (text string, given bool, err error) {
+	text = strings.Join(words, " ")
+	if isTerminal(a.in) {
+		return text, text != "", nil
+	}
+	raw, err := io.ReadAll(io.LimitReader(a.in, maxInput+1))
+	if err != nil {
+		return "", true, fmt.Errorf("reading the input: %w", err)
+	}
+	if len(raw) > maxInput {
+		return "", true, usageError("the input has more than %d bytes", maxInput)
+	}
+	if body := strings.TrimRight(string(raw), "\n"); body != "" {
+		text = strings.TrimSpace(text + "\n\n" + body)
+	}
+	if strings.TrimSpace(text) == "" {
+		return "", true, usageError("nothing was said: give words, or pipe some text in")
+	}
+	return text, true, nil
+}
+
+// maxInput is the largest message a client sends, well below a frame.
+const maxInput = 4 << 20
+
+// isTerminal reports whether a person is typing there.
+func isTerminal(r any) bool {
+	f, ok := r.(*os.File)
+	if !ok {
+		return false
+	}
+	st, err := f.Stat()
+	return err == nil && st.Mode()&os.ModeCharDevice != 0 && f.Name() != os.DevNull
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version of this binary", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			v := buildVersion()
+			if a.json {
+				return a.printJSON(v)
+			}
+			_, err := fmt.Fprintf(a.out, "passepartout %s (%s, %s)\n", v["version"], v["revision"], v["go"])
+			return err
+		},
+	}
+}
+
+// buildVersion is what the linker knows of this binary.
+func buildVersion() map[string]string {
+	v := map[string]string{"version": "devel", "revision": "unknown", "go": "unknown"}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	v["go"] = info.GoVersion
+	if info.Main.Version != "" && info.Main.Version != "(devel)" {
+		v["version"] = info.Main.Version
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			v["revision"] = s.Value[:min(12, len(s.Value))]
+		case "vcs.modified":
+			v["modified"] = s.Value
+		}
+	}
+	return v
+}

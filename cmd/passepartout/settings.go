@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"passepartout/internal/config"
+	"passepartout/internal/daemon"
+)
+
+// config reads the settings once. With --demo, and where nobody has chosen a
+// memex and there is none at the usual place, it makes a throw-away one.
+func (a *app) config() (*config.Config, error) {
+	if a.cfg != nil {
+		return a.cfg, nil
+	}
+	cfg, err := config.Load(a.environ, config.ReadFile)
+	if err != nil {
+		return nil, fmt.Errorf("settings: %w", err)
+	}
+	if a.demo && cfg.Origin("MEMEX_DIR").IsDefault() && !exists(cfg.MemexDir) {
+		if cfg, err = a.demoConfig(); err != nil {
+			return nil, fmt.Errorf("demo memex: %w", err)
+		}
+	}
+	a.cfg = &cfg
+	return a.cfg, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// demoConfig points every path into a throw-away place of this user and day, and
+// of this very binary, so that a new build does not meet an old daemon.
+func (a *app) demoConfig() (config.Config, error) {
+	base := filepath.Join(os.TempDir(), "passepartout-demo-"+strconv.Itoa(os.Getuid()))
+	if err := privateDir(base); err != nil {
+		return config.Config{}, err
+	}
+	dir := filepath.Join(base, time.Now().Format(time.DateOnly))
+	memex := filepath.Join(dir, "memex")
+	if !exists(memex) {
+		if err := daemon.WriteDemo(memex, time.Now()); err != nil {
+			return config.Config{}, err
+		}
+		fmt.Fprintf(a.errw, "No memex is configured: this is a demo in %s. Set MEMEX_DIR to use your own.\n", memex)
+	}
+	run := filepath.Join(dir, buildID())
+	a.environ = append(a.environ,
+		"MEMEX_DIR="+memex, "PASSEPARTOUT_CONFIG_DIR="+filepath.Join(dir, "config"), "PASSEPARTOUT_DATA_DIR="+filepath.Join(dir, "data"),
+		"PASSEPARTOUT_STATE_DIR="+filepath.Join(run, "state"), "PASSEPARTOUT_RUNTIME_DIR="+run)
+	return config.Load(a.environ, config.ReadFile)
+}
+
+// privateDir makes a directory only this user can enter. One that somebody else
+// made first in a shared place is refused.
+func privateDir(dir string) error {
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	st, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	if sys, ok := st.Sys().(*syscall.Stat_t); !ok || int(sys.Uid) != os.Getuid() || !st.IsDir() || st.Mode().Perm()&0o077 != 0 {
+		return fmt.Errorf("%s exists and is not a private directory of yours", dir)
+	}
+	return nil
+}
+
+// buildID tells this binary from other builds of it.
+func buildID() string {
+	h := fnv.New32a()
+	if self, err := os.Executable(); err == nil {
+		if st, err := os.Stat(self); err == nil {
+			fmt.Fprintf(h, "%s %d %d", self, st.Size(), st.ModTime().UnixNano())
+		}
+	}
+	return fmt.Sprintf("%08x", h.Sum32())
+}
+
+// demoIdle is how long a demo's daemon outlives its last client.
+const demoIdle = 2 * time.Minute
+
+func (a *app) daemonCommand() *cobra.Command {
+	var idle time.Duration
+	c := &cobra.Command{
+		Use: "daemon", Short: "Run the daemon in the foreground", Args: cobra.NoArgs,
+		Long: "Run the daemon in the foreground until it is interrupted. Clients start it by\nthemselves when it is needed.",
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.daemon(cmd.Context(), idle) },
+	}
+	c.Flags().DurationVar(&idle, "idle-exit", 0, "end after so long without a client (0: never)")
+	return c
+}
+
+func (a *app) daemon(ctx context.Context, idle time.Duration) error {
+	cfg, err := a.config()
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	d, err := daemon.Open(ctx, a.settings(cfg, idle))
+	if err != nil {
+		return err
+	}
+	return d.Run(ctx)
+}
+
+// settings are the parts of the configuration the daemon needs.
+func (a *app) settings(cfg *config.Config, idle time.Duration) daemon.Settings {
+	secrets := map[string]string{}
+	for name, key := range cfg.Keys {
+		secrets[name] = key.Reveal()
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(cfg.LogLevel)); err != nil {
+		level = slog.LevelInfo
+	}
+	return daemon.Settings{
+		MemexDir: cfg.MemexDir, StateDir: cfg.StateDir, SocketPath: cfg.SocketPath,
+		TCPAddr: cfg.TCPAddr, TokenFile: cfg.TokenFile, MaxClients: cfg.MaxClients,
+		Assistant: cfg.Assistant, Home: a.getenv("HOME"), User: a.getenv("USER"),
+		PrivacyTags: cfg.PrivacyTags, Hosts: cfg.AllowHosts, WriteRoots: cfg.WriteRoots,
+		Hidden: []string{cfg.ConfigDir, cfg.DataDir}, Secrets: secrets,
+		ApprovalTTL: cfg.ApprovalExpiry, IdleExit: idle,
+		Log: slog.New(slog.NewTextHandler(a.errw, &slog.HandlerOptions{Level: level})),
+	}
+}
+
+func (a *app) getenv(key string) string {
+	value := ""
+	for _, kv := range a.environ {
+		if k, v, ok := strings.Cut(kv, "="); ok && k == key {
+			value = v
+		}
+	}
+	return value
+}
+
+func (a *app) configCommand() *cobra.Command {
+	c := &cobra.Command{Use: "config", Short: "Show the settings"}
+	c.AddCommand(&cobra.Command{
+		Use: "list", Short: "List every setting, its value and where it comes from", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return a.configList() },
+	})
+	return c
+}
+
+func (a *app) configList() error {
+	cfg, err := a.config()
+	if err != nil {
+		return err
+	}
+	if a.json {
+		var rows []map[string]string
+		for _, it := range cfg.List() {
+			rows = append(rows, map[string]string{"key": it.Setting.Key, "value": it.Value, "origin": it.Origin.String(), "doc": it.Setting.Doc})
+		}
+		return a.printJSON(rows)
+	}
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	for _, it := range cfg.List() {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", it.Setting.Key, printable(it.Value), it.Origin)
+	}
+	return w.Flush()
+}

@@ -1,0 +1,329 @@
+package act
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"passepartout/internal/memory"
+	"passepartout/internal/org"
+	"passepartout/internal/proto"
+	"passepartout/internal/sexp"
+)
+
+// Memex gives tools the user's Org files as objects.
+type Memex struct {
+	Store *memory.Store
+	Now   func() time.Time
+	Inbox string // file that captured headings go to, relative to the memex
+}
+
+// listed is how many headings a tool shows when it is not told.
+const listed = 30
+
+// Tools are the tools over the memex.
+func (m Memex) Tools() []Tool {
+	return []Tool{
+		{
+			Name: "agenda", Effect: proto.ReadLocal, Doc: "Show what is due, scheduled or overdue.",
+			Params: []proto.Param{{Name: "SPAN", Type: proto.Text, Doc: "today, tomorrow, week, next week, month, next month, overdue, or next N days"}},
+			Run:    m.agenda,
+		},
+		{
+			Name: "org-find-headline", Effect: proto.ReadLocal, Doc: "List headings by state, tag, words or an Org match string.",
+			Params: []proto.Param{
+				{Name: "MATCH", Type: proto.Text, Doc: "an Org match string such as +work-@home/TODO"},
+				{Name: "TODO", Type: proto.Text, Doc: "open, done, or a keyword"},
+				{Name: "TAG", Type: proto.Text, Doc: "a tag, own or inherited"},
+				{Name: "TEXT", Type: proto.Text, Doc: "words the title must contain"},
+				{Name: "FULL", Type: proto.Flag, Doc: "show the text of what is found, too"},
+				{Name: "LIMIT", Type: proto.Number, Doc: "how many, 30 by default"},
+			},
+			Run: m.find,
+		},
+		{
+			Name: "memory-search", Effect: proto.ReadLocal, Timeout: 30 * time.Second, Doc: "Search titles and texts of the memex for words.",
+			Params: []proto.Param{
+				{Name: "QUERY", Type: proto.Text, Required: true, Doc: "the words"},
+				{Name: "LIMIT", Type: proto.Number, Doc: "how many, 10 by default"},
+			},
+			Run: m.search,
+		},
+		{
+			Name: "capture", Effect: proto.WriteMemory, Doc: "Add a heading to the inbox.",
+			Params: []proto.Param{
+				{Name: "TITLE", Type: proto.Text, Means: proto.Content, Required: true, Doc: "the heading"},
+				{Name: "TODO", Type: proto.Text, Doc: "a state such as TODO"},
+				{Name: "DEADLINE", Type: proto.Text, Doc: "a date, YYYY-MM-DD"},
+				{Name: "SCHEDULED", Type: proto.Text, Doc: "a date, YYYY-MM-DD"},
+				{Name: "TAGS", Type: proto.Texts, Doc: "tags"},
+				{Name: "BODY", Type: proto.Text, Means: proto.Content, Doc: "text below the heading"},
+			},
+			Run: m.capture,
+		},
+		{
+			Name: "org-edit", Effect: proto.WriteMemory, Doc: "Change one heading: its state, date, tags, title or a property.",
+			Params: []proto.Param{
+				{Name: "ID", Type: proto.Text, Means: proto.Node, Doc: "the heading's id"},
+				{Name: "HEADING", Type: proto.Text, Doc: "its title, when the id is not known and no other heading has it"},
+				{Name: "TODO", Type: proto.Text, Doc: "the new state, such as DONE"},
+				{Name: "DEADLINE", Type: proto.Text, Doc: "a date, YYYY-MM-DD, or empty to remove it"},
+				{Name: "SCHEDULED", Type: proto.Text, Doc: "a date, YYYY-MM-DD, or empty to remove it"},
+				{Name: "TITLE", Type: proto.Text, Means: proto.Content, Doc: "the new title"},
+				{Name: "TAGS", Type: proto.Texts, Doc: "all of its own tags"},
+				{Name: "BODY", Type: proto.Text, Means: proto.Content, Doc: "the new text"},
+			},
+			Run: m.edit,
+		},
+	}
+}
+
+// line is a heading as lists show it.
+func line(o memory.Object) string {
+	var b strings.Builder
+	if o.Todo != "" {
+		b.WriteString(o.Todo + " ")
+	}
+	b.WriteString(o.Title)
+	if len(o.Tags) > 0 {
+		b.WriteString("  :" + strings.Join(o.Tags, ":") + ":")
+	}
+	for _, d := range []struct {
+		word string
+		ts   org.Timestamp
+	}{{"deadline", o.Deadline}, {"scheduled", o.Scheduled}} {
+		if raw := d.ts.Raw; raw != "" {
+			fmt.Fprintf(&b, "  %s %s", d.word, raw)
+		}
+	}
+	fmt.Fprintf(&b, "  (%s:%d)", o.File, o.Line)
+	return b.String()
+}
+
+// show joins headings into an outcome that says whether private ones took part.
+func (m Memex) show(v *memory.View, objects []memory.Object, most int, full bool, none string) Outcome {
+	if len(objects) == 0 {
+		return Outcome{OK: true, Text: none}
+	}
+	var b strings.Builder
+	var taint proto.Taint
+	for _, o := range objects[:min(most, len(objects))] {
+		taint = taint.Join(label(v, o))
+		if full {
+			b.WriteString(strings.TrimRight(o.Subtree(), "\n") + "\n")
+			continue
+		}
+		b.WriteString(line(o) + "\n")
+	}
+	if n := len(objects) - most; n > 0 {
+		fmt.Fprintf(&b, "… and %d more\n", n)
+	}
+	return Outcome{OK: true, Text: strings.TrimRight(b.String(), "\n"), Taint: taint, Truncated: len(objects) > most}
+}
+
+// label is what reading an object does to a turn.
+func label(v *memory.View, o memory.Object) proto.Taint {
+	return proto.Taint{Private: v.PrivateObject(o), Untrusted: o.Origin() != ""}
+}
+
+func (m Memex) find(_ context.Context, c Call) (Outcome, error) {
+	v := m.Store.View()
+	var objects []memory.Object
+	if match := c.Text("MATCH"); match != "" {
+		var err error
+		if objects, err = v.Match(match); err != nil {
+			return Outcome{}, err
+		}
+	} else {
+		objects = slices.Collect(v.All())
+	}
+	todo, tag, words := c.Text("TODO"), c.Text("TAG"), strings.Fields(strings.ToLower(c.Text("TEXT")))
+	objects = slices.DeleteFunc(objects, func(o memory.Object) bool {
+		return o.Kind != memory.KindHeadline || !hasState(o, todo) || tag != "" && !o.HasTag(tag) || !hasWords(o.Title, words)
+	})
+	if tag == "project" && todo == "" {
+		objects = slices.DeleteFunc(objects, func(o memory.Object) bool { return !slices.Contains(o.Tags, "project") })
+	}
+	return m.show(v, objects, c.Int("LIMIT", listed), c.Flag("FULL"), "No heading matches."), nil
+}
+
+func hasState(o memory.Object, todo string) bool {
+	switch strings.ToLower(todo) {
+	case "":
+		return true
+	case "open":
+		return o.Todo != "" && !o.Done
+	case "done":
+		return o.Done
+	}
+	return strings.EqualFold(o.Todo, todo)
+}
+
+func hasWords(title string, words []string) bool {
+	title = strings.ToLower(title)
+	for _, w := range words {
+		if !strings.Contains(title, w) {
+			return false
+		}
+	}
+	return true
+}
+
+func (m Memex) search(_ context.Context, c Call) (Outcome, error) {
+	v := m.Store.View()
+	hits := v.Search(c.Text("QUERY"), c.Int("LIMIT", 10))
+	if len(hits) == 0 {
+		return Outcome{OK: true, Text: fmt.Sprintf("Nothing in the memex is about %q.", c.Text("QUERY"))}, nil
+	}
+	var b strings.Builder
+	var taint proto.Taint
+	for _, h := range hits {
+		taint = taint.Join(label(v, h.Object))
+		b.WriteString(line(h.Object) + "\n")
+		if h.Line != "" {
+			b.WriteString("    " + h.Line + "\n")
+		}
+	}
+	return Outcome{OK: true, Text: strings.TrimRight(b.String(), "\n"), Taint: taint}, nil
+}
+
+// stamp turns a day into an Org timestamp.
+func stamp(day string) (string, error) {
+	if day == "" {
+		return "", nil
+	}
+	t, err := time.Parse(time.DateOnly, day)
+	if err != nil {
+		return "", fmt.Errorf("date %q: want YYYY-MM-DD", day)
+	}
+	return t.Format("<2006-01-02 Mon>"), nil
+}
+
+func (m Memex) capture(ctx context.Context, c Call) (Outcome, error) {
+	e := org.Entry{Title: c.Text("TITLE"), Todo: strings.ToUpper(c.Text("TODO")), Tags: c.Texts("TAGS"), Body: c.Text("BODY")}
+	if strings.TrimSpace(e.Title) == "" {
+		return Outcome{}, fmt.Errorf("the title is empty")
+	}
+	var err error
+	if e.Deadline, err = stamp(c.Text("DEADLINE")); err != nil {
+		return Outcome{}, err
+	}
+	if e.Scheduled, err = stamp(c.Text("SCHEDULED")); err != nil {
+		return Outcome{}, err
+	}
+	_, err = m.Store.Apply(ctx, memory.Tx{
+		Actor: "agent", Label: "capture " + e.Title,
+		Edits: []memory.Edit{{File: m.Inbox, Change: memory.Change{Kind: memory.Insert, Entry: e}}},
+	})
+	if err != nil {
+		return Outcome{}, err
+	}
+	return Outcome{OK: true, Text: fmt.Sprintf("Captured in %s: %s", m.Inbox, strings.TrimSpace(e.Todo+" "+e.Title+due(e))), Changed: []string{m.Inbox}}, nil
+}
+
+func due(e org.Entry) string {
+	switch {
+	case e.Deadline != "":
+		return "  deadline " + e.Deadline
+	case e.Scheduled != "":
+		return "  scheduled " + e.Scheduled
+	}
+	return ""
+}
+
+// target is the one heading an edit names.
+func (m Memex) target(v *memory.View, c Call) (memory.Object, error) {
+	if id := c.Text("ID"); id != "" {
+		o, ok := v.Get(memory.ID(id))
+		if !ok {
+			return o, fmt.Errorf("no heading has the id %q", id)
+		}
+		return o, nil
+	}
+	words := strings.Fields(strings.ToLower(c.Text("HEADING")))
+	if len(words) == 0 {
+		return memory.Object{}, fmt.Errorf("which heading? give :ID or :HEADING")
+	}
+	var exact, loose []memory.Object
+	for o := range v.All() {
+		if o.Kind != memory.KindHeadline || !hasWords(o.Title, words) {
+			continue
+		}
+		loose = append(loose, o)
+		if strings.EqualFold(o.Title, strings.Join(words, " ")) {
+			exact = append(exact, o)
+		}
+	}
+	open := slices.DeleteFunc(slices.Clone(loose), func(o memory.Object) bool { return o.Todo == "" || o.Done })
+	for _, found := range [][]memory.Object{exact, open, loose} {
+		if len(found) == 1 {
+			return found[0], nil
+		}
+	}
+	if len(loose) == 0 {
+		return memory.Object{}, fmt.Errorf("no heading contains %q", c.Text("HEADING"))
+	}
+	return memory.Object{}, fmt.Errorf("%d headings contain %q, such as %s: say more of the title", len(loose), c.Text("HEADING"), line(loose[0]))
+}
+
+func (m Memex) edit(ctx context.Context, c Call) (Outcome, error) {
+	o, err := m.target(m.Store.View(), c)
+	if err != nil {
+		return Outcome{}, err
+	}
+	changes, err := changes(c)
+	if err != nil {
+		return Outcome{}, err
+	}
+	tx := memory.Tx{Actor: "agent", Label: "edit " + o.Title}
+	for _, ch := range changes {
+		tx.Edits = append(tx.Edits, memory.Edit{Object: o.ID, Expect: o.Hash, Change: ch})
+	}
+	r, err := m.Store.Apply(ctx, tx)
+	if err != nil {
+		return Outcome{}, err
+	}
+	after := o
+	if len(r.IDs) > 0 {
+		if now, ok := m.Store.View().Get(r.IDs[len(r.IDs)-1]); ok {
+			after = now
+		}
+	}
+	return Outcome{OK: true, Text: "Now: " + line(after), Changed: []string{o.File}}, nil
+}
+
+// changes are what an edit's arguments ask for, in a fixed order.
+func changes(c Call) ([]memory.Change, error) {
+	var out []memory.Change
+	if c.Has("TITLE") {
+		out = append(out, memory.Change{Kind: memory.SetTitle, Value: c.Text("TITLE")})
+	}
+	if c.Has("TAGS") {
+		out = append(out, memory.Change{Kind: memory.SetTags, Tags: c.Texts("TAGS")})
+	}
+	for _, d := range []struct {
+		key  sexp.Keyword
+		kind memory.ChangeKind
+	}{{"DEADLINE", memory.SetDeadline}, {"SCHEDULED", memory.Schedule}} {
+		if !c.Has(d.key) {
+			continue
+		}
+		ts, err := stamp(c.Text(d.key))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, memory.Change{Kind: d.kind, Value: ts})
+	}
+	if c.Has("BODY") {
+		out = append(out, memory.Change{Kind: memory.SetBody, Value: c.Text("BODY")})
+	}
+	if c.Has("TODO") {
+		out = append(out, memory.Change{Kind: memory.SetTodo, Value: strings.ToUpper(c.Text("TODO"))})
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("nothing is to be changed: give :TODO, :DEADLINE, :SCHEDULED, :TITLE, :TAGS or :BODY")
+	}
+	return out, nil
+}

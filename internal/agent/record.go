@@ -1,0 +1,117 @@
+package agent
+
+import (
+	"strings"
+	"time"
+
+	"passepartout/internal/act"
+	"passepartout/internal/gate"
+	"passepartout/internal/proto"
+	"passepartout/internal/sexp"
+)
+
+// record writes a ruling to the journal, on disk before it returns when an effect
+// will follow, and shows its trace to the session's clients.
+func (t *turn) record(r gate.Ruling, durable bool) (proto.ID, error) {
+	id := t.a.NewID("a")
+	entry := sexp.P(
+		sexp.Keyword("KIND"), sexp.Keyword("RULING"), sexp.Keyword("ID"), string(id), sexp.Keyword("TURN"), string(t.id),
+		sexp.Keyword("ACTION"), r.Action().Plist(), sexp.Keyword("TRACE"), r.Trace(), sexp.Keyword("FACTS"), r.Facts())
+	entry = t.a.clean(entry)
+	write := t.a.Journal.Note
+	if durable {
+		write = t.a.Journal.Append
+	}
+	if err := write(entry); err != nil {
+		return "", err
+	}
+	t.emit(proto.Event, sexp.P(
+		sexp.Keyword("ACTION"), sexp.Keyword("GATE-TRACE"), sexp.Keyword("ID"), string(id),
+		sexp.Keyword("NAME"), r.Action().Name(), sexp.Keyword("ARGS"), entry.Sub("ACTION").Sub("ARGS"),
+		sexp.Keyword("TRACE"), entry.Sub("TRACE")))
+	return id, nil
+}
+
+func (a *Agent) signalEntry(s proto.Signal) sexp.Plist {
+	return a.clean(sexp.P(
+		sexp.Keyword("KIND"), sexp.Keyword("SIGNAL"), sexp.Keyword("ID"), string(s.ID),
+		sexp.Keyword("AT"), s.At.UTC().Format(time.RFC3339Nano), sexp.Keyword("SESSION"), s.Session,
+		sexp.Keyword("ORIGIN"), s.Origin.Plist(), sexp.Keyword("TYPE"), s.Kind.Keyword(), sexp.Keyword("BODY"), s.Body))
+}
+
+// summary is how much of an outcome the journal keeps.
+const summary = 2000
+
+func (a *Agent) outcomeEntry(ruling proto.ID, o act.Outcome) sexp.Plist {
+	text := o.Text
+	if len(text) > summary {
+		text = strings.ToValidUTF8(text[:summary], "") + "…"
+	}
+	p := sexp.P(
+		sexp.Keyword("KIND"), sexp.Keyword("OUTCOME"), sexp.Keyword("RULING"), string(ruling),
+		sexp.Keyword("AT"), a.Now().UTC().Format(time.RFC3339Nano), sexp.Keyword("OK"), o.OK, sexp.Keyword("TEXT"), text)
+	if len(o.Changed) > 0 {
+		p = p.With("CHANGED", sexp.Strings(o.Changed))
+	}
+	return a.clean(p)
+}
+
+func (a *Agent) answerEntry(token string, yes bool, reason string, by proto.Origin) sexp.Plist {
+	return a.clean(sexp.P(
+		sexp.Keyword("KIND"), sexp.Keyword("ANSWER"), sexp.Keyword("TOKEN"), token, sexp.Keyword("YES"), yes,
+		sexp.Keyword("REASON"), reason, sexp.Keyword("BY"), by.Plist(), sexp.Keyword("AT"), a.Now().UTC().Format(time.RFC3339Nano)))
+}
+
+// clean removes credentials from every string that will be kept.
+func (a *Agent) clean(p sexp.Plist) sexp.Plist {
+	pairs := make([]sexp.Pair, 0, p.Len())
+	for _, e := range p.Pairs() {
+		pairs = append(pairs, sexp.Pair{Key: e.Key, Value: a.cleanValue(e.Value)})
+	}
+	out, err := sexp.NewPlist(pairs...)
+	if err != nil {
+		return sexp.Plist{} // unreachable: the keys are those of a property list
+	}
+	return out
+}
+
+func (a *Agent) cleanValue(v sexp.Value) sexp.Value {
+	switch v := v.(type) {
+	case sexp.String:
+		return sexp.String(a.Redact(string(v)))
+	case sexp.List:
+		items := make([]sexp.Value, v.Len())
+		for i, x := range v.Items() {
+			items[i] = a.cleanValue(x)
+		}
+		return sexp.NewDotted(items, v.Tail())
+	default:
+		return v
+	}
+}
+
+// meta says which session and turn a frame belongs to.
+func (t *turn) meta() sexp.Plist {
+	m := sexp.P(sexp.Keyword("SESSION-ID"), t.s.name, sexp.Keyword("TURN"), string(t.id))
+	if t.replyTo != nil {
+		m = m.With("IN-REPLY-TO", t.replyTo)
+	}
+	return m
+}
+
+func (t *turn) emit(k proto.Kind, payload sexp.Plist) {
+	t.a.Emit(t.s.name, proto.Message{Kind: k, Meta: t.meta(), Payload: payload, Depth: t.sig.Depth})
+}
+
+func (t *turn) status(s sexp.Keyword) {
+	t.emit(proto.Status, sexp.P(sexp.Keyword("STATUS"), s))
+}
+
+func (t *turn) ask(q Question) {
+	t.emit(proto.Event, t.a.clean(q.Plist()).With("ACTION", sexp.Keyword("APPROVAL-REQUIRED")))
+}
+
+func (t *turn) reply(r Result, text string) {
+	t.emit(proto.Response, sexp.P(
+		sexp.Keyword("ACTION"), sexp.Keyword("MESSAGE"), sexp.Keyword("TEXT"), text, sexp.Keyword("STATUS"), sexp.Keyword(r)))
+}

@@ -1,0 +1,324 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"passepartout/internal/act"
+	"passepartout/internal/gate"
+	"passepartout/internal/llm"
+	"passepartout/internal/proto"
+	"passepartout/internal/sexp"
+)
+
+// A phase is where a turn stands.
+type phase uint8
+
+const (
+	done phase = iota // the zero phase ends a turn rather than starting one
+	perceiving
+	thinking
+	judging
+	acting
+)
+
+// A Result is how a turn ended.
+type Result string
+
+// The results, as they stand in the terminal reply.
+const (
+	Done        Result = "DONE"        // the reply answers
+	Denied      Result = "DENIED"      // gates refused every attempt
+	Pending     Result = "PENDING"     // a person must approve
+	Failed      Result = "FAILED"      // something broke, and the text says what
+	Interrupted Result = "INTERRUPTED" // a person stopped it
+	Dropped     Result = "DROPPED"     // the chain of signals grew too deep
+)
+
+// A turn is one signal on its way. It belongs to the goroutine that runs it.
+type turn struct {
+	a       *Agent
+	s       *session
+	id      proto.ID     // the first signal's; clients correlate by it
+	sig     proto.Signal // the signal being answered now
+	replyTo sexp.Value   // the client's own id of its message
+
+	phase    phase
+	attempts int
+	action   proto.Action
+	ruling   gate.Ruling
+	approved bool // ruling came from a person's answer and is not to be asked again
+	direct   bool // a client proposed the action itself; no engine reasons about it
+	refusal  bool // the last thing proposed besides speaking was refused
+	ended    bool
+}
+
+func (a *Agent) newTurn(s *session, sig proto.Signal, replyTo sexp.Value) *turn {
+	return &turn{a: a, s: s, id: sig.ID, sig: sig, replyTo: replyTo, phase: perceiving}
+}
+
+// run drives the turn to its end. It recovers, because one turn's bug must not
+// take the others with it, and it always replies.
+func (t *turn) run(ctx context.Context) {
+	defer func() {
+		if p := recover(); p != nil {
+			t.finish(Failed, fmt.Sprintf("An internal error ended this turn: %v", p))
+		}
+	}()
+	for t.phase != done {
+		if ctx.Err() != nil {
+			t.stopped(context.Cause(ctx))
+			break
+		}
+		switch t.phase {
+		case perceiving:
+			t.phase = t.perceive(ctx)
+		case thinking:
+			t.phase = t.think(ctx)
+		case judging:
+			t.phase = t.judge()
+		case acting:
+			t.phase = t.act(ctx)
+		case done:
+		}
+	}
+	if !t.ended {
+		t.finish(Failed, "This turn ended without a reply, which is a bug.")
+	}
+}
+
+func (t *turn) stopped(cause error) {
+	if errors.Is(cause, ErrInterrupted) {
+		t.finish(Interrupted, "Stopped.")
+		return
+	}
+	t.finish(Failed, fmt.Sprintf("The turn was cut short: %v.", cause))
+}
+
+// perceive records the signal and finds who answers it: the control words, a
+// handler, the gates at once for a client's own proposal, or the engine.
+func (t *turn) perceive(ctx context.Context) phase {
+	if err := t.a.Journal.Note(t.a.signalEntry(t.sig)); err != nil {
+		t.finish(Failed, fmt.Sprintf("The journal cannot be written, so nothing is done: %v.", err))
+		return done
+	}
+	t.status("PERCEIVED")
+	if t.sig.Sensor() == "heartbeat" {
+		t.finish(Done, "")
+		return done
+	}
+	if h, ok := t.a.Handlers[t.sig.Sensor()]; ok {
+		return t.handled(h(ctx, t.sig))
+	}
+	if t.sig.Sensor() == "user-input" && t.sig.Origin.Role == proto.RoleOwner {
+		if text, ok := t.a.control(t.sig); ok {
+			t.finish(Done, text)
+			return done
+		}
+	}
+	if t.sig.Kind == proto.Request {
+		return t.direction()
+	}
+	return t.listen()
+}
+
+func (t *turn) handled(text string, err error) phase {
+	if err != nil {
+		t.finish(Failed, fmt.Sprintf("The handler of %q failed: %v.", t.sig.Sensor(), err))
+		return done
+	}
+	t.finish(Done, text)
+	return done
+}
+
+// direction takes a client's own proposal straight to the gates.
+func (t *turn) direction() phase {
+	v, _ := t.sig.Body.Get("PROPOSAL")
+	a, err := t.a.Table.Vocabulary().Decode(v, t.cause("client"))
+	if err != nil {
+		t.finish(Denied, fmt.Sprintf("The request was refused before it reached the gates: %v.", err))
+		return done
+	}
+	t.action, t.direct = a, true
+	return judging
+}
+
+// listen adds what was said to the conversation.
+func (t *turn) listen() phase {
+	switch t.sig.Sensor() {
+	case "user-input", "chat-message":
+	default:
+		t.finish(Failed, fmt.Sprintf("Nothing here listens to the sensor %q.", t.sig.Sensor()))
+		return done
+	}
+	text := t.sig.Text()
+	if strings.TrimSpace(text) == "" {
+		t.finish(Failed, "The message has no text.")
+		return done
+	}
+	t.s.hear(llm.Message{Role: llm.User, Text: text})
+	if t.sig.Origin.Role == proto.RoleOwner {
+		t.s.said = keep(append(t.s.said, text), maxTalk)
+	} else {
+		t.s.taint = t.s.taint.Join(proto.Taint{Untrusted: true})
+	}
+	return thinking
+}
+
+func (s *session) hear(m llm.Message) { s.talk = keep(append(s.talk, m), maxTalk) }
+
+func keep[T any](xs []T, most int) []T {
+	if len(xs) <= most {
+		return xs
+	}
+	return append([]T(nil), xs[len(xs)-most:]...)
+}
+
+func (t *turn) cause(proposer string) proto.Cause {
+	return proto.Cause{Signal: t.sig.ID, Session: t.sig.Session, Origin: t.sig.Origin, Proposer: proposer}
+}
+
+func (t *turn) facts() gate.Facts {
+	sig := t.sig
+	sig.Taint = sig.Taint.Join(t.s.taint)
+	return gate.Facts{Now: t.a.Now(), Signal: sig, Said: append([]string(nil), t.s.said...), World: t.a.World}
+}
+
+// judge decides the action. What may be done is decided once more, and recorded,
+// at the last moment; what may not is recorded here.
+func (t *turn) judge() phase {
+	t.status("REASONED")
+	t.ruling = t.a.Chain().Decide(t.action, t.facts())
+	switch t.ruling.Decision() {
+	case gate.Allow:
+		return acting
+	case gate.Ask:
+		return t.suspend()
+	case gate.Deny:
+	}
+	id, err := t.record(t.ruling, false)
+	if err != nil {
+		t.finish(Failed, fmt.Sprintf("The refusal could not be recorded: %v.", err))
+		return done
+	}
+	return t.refused(id, objections(t.ruling))
+}
+
+// refused gives the objections back to the engine, or after the last attempt to
+// the person.
+func (t *turn) refused(id proto.ID, why string) phase {
+	t.attempts++
+	t.refusal = t.action.Spec().Effect != proto.Speak
+	if t.direct || t.attempts >= maxAttempts {
+		text := fmt.Sprintf("Refused: %s.\n%s", t.action.Name(), why)
+		if id != "" {
+			text += fmt.Sprintf("\nThe whole trace: passepartout why %s", id)
+		}
+		t.finish(Denied, text)
+		return done
+	}
+	t.s.hear(llm.Message{Role: llm.Objection, Text: why})
+	return thinking
+}
+
+func objections(r gate.Ruling) string {
+	var lines []string
+	for _, v := range r.Objections() {
+		lines = append(lines, fmt.Sprintf("%s (%s): %s.", v.Gate, v.Code, strings.TrimSuffix(v.Reason, ".")))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// act decides once more with the facts of now, records the ruling on disk, and
+// only then redeems the permit.
+func (t *turn) act(ctx context.Context) phase {
+	r := t.ruling
+	if !t.approved {
+		r = t.a.Chain().Decide(t.action, t.facts())
+	}
+	t.ruling, t.approved = r, false
+	if r.Decision() != gate.Allow {
+		t.action = r.Action()
+		return judging
+	}
+	id, err := t.record(r, r.Action().Spec().Effect != proto.Speak)
+	if err != nil {
+		t.finish(Failed, fmt.Sprintf("The ruling could not be recorded, so nothing was done: %v.", err))
+		return done
+	}
+	p, err := r.Permit()
+	if err != nil {
+		t.finish(Failed, fmt.Sprintf("No permit: %v.", err))
+		return done
+	}
+	out, err := t.a.Table.Do(ctx, p)
+	if err != nil {
+		out = act.Failed("%s was not carried out: %v", r.Action().Name(), err)
+	}
+	t.status("ACTED")
+	if err := t.a.Journal.Note(t.a.outcomeEntry(id, out)); err != nil {
+		t.finish(Failed, fmt.Sprintf("It was done, but the outcome could not be recorded: %v.", err))
+		return done
+	}
+	return t.outcome(ctx, out)
+}
+
+// outcome ends the turn with a delivered message, or gives a tool's result to the
+// engine as the next, deeper signal.
+func (t *turn) outcome(ctx context.Context, out act.Outcome) phase {
+	t.s.taint = t.s.taint.Join(out.Taint)
+	switch {
+	case ctx.Err() != nil:
+		t.stopped(context.Cause(ctx))
+		return done
+	case out.Quiet || t.direct:
+		t.finish(t.result(out), out.Text)
+		return done
+	}
+	t.refusal = false
+	tool := t.ruling.Action().Spec().Tool
+	sensor := sexp.Keyword("TOOL-OUTPUT")
+	if !out.OK {
+		sensor = "TOOL-ERROR"
+	}
+	parent := t.sig
+	t.sig = proto.Signal{
+		ID: t.a.NewID("s"), Parent: parent.ID, Kind: proto.Event, Origin: parent.Origin, Session: parent.Session,
+		Depth: parent.Depth + 1, Taint: parent.Taint.Join(out.Taint), At: t.a.Now(),
+		Body: sexp.P(sexp.Keyword("SENSOR"), sensor, sexp.Keyword("TOOL"), tool, sexp.Keyword("TEXT"), out.Text),
+	}
+	t.s.hear(llm.Message{Role: llm.ToolResult, Tool: tool, Text: out.Text, OK: out.OK})
+	t.attempts = 0
+	if t.sig.Depth > proto.MaxDepth {
+		t.finish(Dropped, fmt.Sprintf("I stopped after %d steps without reaching an answer. The last step gave:\n%s", proto.MaxDepth, out.Text))
+		return done
+	}
+	return thinking
+}
+
+// result is how a turn ends that ends with this outcome: an answer that only
+// reports a refusal is a refusal.
+func (t *turn) result(out act.Outcome) Result {
+	switch {
+	case !out.OK:
+		return Failed
+	case t.refusal:
+		return Denied
+	}
+	return Done
+}
+
+// finish sends the one terminal reply. Later calls do nothing.
+func (t *turn) finish(r Result, text string) {
+	if t.ended {
+		return
+	}
+	t.ended = true
+	t.phase = done
+	if text != "" {
+		t.s.hear(llm.Message{Role: llm.Assistant, Text: text})
+	}
+	t.reply(r, text)
+}

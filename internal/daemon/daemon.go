@@ -1,0 +1,294 @@
+// Package daemon puts the parts together and serves clients.
+//
+// The central types:
+//
+//   - [Settings] say where everything lies and how it is limited.
+//   - [Daemon] is the running whole: [Open] builds it, [Daemon.Run] serves until its
+//     context ends, and everything it started has ended when Run returns.
+//   - parts.go is the manifest: all gates, tools, actuators and engines are named
+//     there and nowhere else.
+//
+// Delivery, as clients may rely on it: every message that is accepted gets exactly
+// one terminal :RESPONSE carrying the message's own :ID as :IN-REPLY-TO. Statuses,
+// traces, approvals and terminal responses are never dropped; stream chunks may
+// be, for a client that reads slowly. A client that does not read at all is cut
+// off. Frames of one turn arrive in order.
+//
+// The rule a newcomer will break: a client's claims are not facts. Origin comes
+// from the socket's credentials, sensors from a short list, depth and taint from
+// the kernel.
+package daemon
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"passepartout/internal/agent"
+	"passepartout/internal/journal"
+	"passepartout/internal/memory"
+	"passepartout/internal/proto"
+	"passepartout/internal/sexp"
+)
+
+// Settings are what a daemon is built from. Paths are absolute.
+type Settings struct {
+	MemexDir    string
+	StateDir    string
+	SocketPath  string
+	TCPAddr     string // "" for none; loopback only
+	TokenFile   string // proof for TCP clients
+	Assistant   string
+	Home, User  string
+	PrivacyTags []string
+	Hosts       []string // that may be reached without asking
+	WriteRoots  []string // besides the memex
+	Hidden      []string // the agent's own files besides StateDir
+	Secrets     map[string]string
+	ApprovalTTL time.Duration
+	IdleExit    time.Duration // 0: stay; else end after so long without a client
+	MaxClients  int
+	Log         *slog.Logger
+	Now         func() time.Time // nil: the real clock
+}
+
+// A Daemon is one running instance. Its fields are constant after Open, but for
+// the counters.
+type Daemon struct {
+	s       Settings
+	log     *slog.Logger
+	now     func() time.Time
+	lock    *os.File
+	journal *journal.Journal
+	memory  *memory.Store
+	policy  *policySource
+	agent   *agent.Agent
+	hub     *hub
+	token   []byte
+	started time.Time
+
+	conns   sync.WaitGroup
+	clients atomic.Int64
+	open    openConns
+}
+
+// ErrRunning means another daemon serves this state directory.
+var ErrRunning = errors.New("a daemon is already running")
+
+// Open builds a daemon. Nothing listens yet.
+func Open(ctx context.Context, s Settings) (*Daemon, error) {
+	d := &Daemon{s: s, log: s.Log, now: s.Now, hub: newHub()}
+	if d.now == nil {
+		d.now = time.Now
+	}
+	if d.log == nil {
+		d.log = slog.New(slog.DiscardHandler)
+	}
+	d.started = d.now()
+	if err := os.MkdirAll(s.StateDir, 0o700); err != nil {
+		return nil, err
+	}
+	if err := d.takeLock(); err != nil {
+		return nil, err
+	}
+	if err := d.build(ctx); err != nil {
+		return nil, errors.Join(err, d.release())
+	}
+	return d, nil
+}
+
+// build opens the parts, in the order in which each needs the one before.
+func (d *Daemon) build(ctx context.Context) error {
+	var err error
+	if d.token, err = d.readToken(); err != nil {
+		return err
+	}
+	j, rec, err := journal.Open(filepath.Join(d.s.StateDir, "journal"), journal.Options{Now: d.now})
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	d.journal = j
+	if rec.Torn() {
+		d.log.Warn("the journal had a torn end", "recovery", rec.String())
+	}
+	if d.memory, err = d.openMemory(ctx); err != nil {
+		return fmt.Errorf("memex %s: %w", d.s.MemexDir, err)
+	}
+	return d.assemble()
+}
+
+// release gives back what build has opened.
+func (d *Daemon) release() error {
+	var errs []error
+	if d.agent != nil {
+		d.agent.Close()
+	}
+	if d.memory != nil {
+		errs = append(errs, d.memory.Close())
+	}
+	if d.journal != nil {
+		errs = append(errs, d.journal.Close())
+	}
+	if d.lock != nil {
+		errs = append(errs, d.lock.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Run serves until the context ends, then says goodbye in order: no new clients,
+// turns end with their replies, replies are written, files are closed.
+func (d *Daemon) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	listeners, err := d.listen(ctx)
+	if err != nil {
+		return errors.Join(err, d.release())
+	}
+	d.log.Info("listening", "socket", d.s.SocketPath, "memex", d.s.MemexDir, "headings", d.memory.View().Len())
+	if d.s.IdleExit > 0 {
+		d.conns.Add(1)
+		go func() {
+			defer d.conns.Done()
+			d.watchIdle(ctx, stop)
+		}()
+	}
+	<-ctx.Done()
+	d.log.Info("shutting down")
+	var errs []error
+	for _, l := range listeners {
+		errs = append(errs, l.Close())
+	}
+	d.agent.Close()
+	d.open.closeAll()
+	d.conns.Wait()
+	return errors.Join(append(errs, d.release())...)
+}
+
+// watchIdle ends the daemon when nobody has been connected for a while.
+func (d *Daemon) watchIdle(ctx context.Context, stop func()) {
+	tick := time.NewTicker(max(d.s.IdleExit/4, 50*time.Millisecond))
+	defer tick.Stop()
+	idle := time.Duration(0)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if d.clients.Load() > 0 {
+			idle = 0
+			continue
+		}
+		if idle += max(d.s.IdleExit/4, 50*time.Millisecond); idle >= d.s.IdleExit {
+			d.log.Info("no client for a while", "idle", d.s.IdleExit)
+			stop()
+			return
+		}
+	}
+}
+
+// readToken reads the proof TCP clients must know. Without TCP there is none.
+func (d *Daemon) readToken() ([]byte, error) {
+	if d.s.TCPAddr == "" {
+		return nil, nil
+	}
+	raw, err := os.ReadFile(d.s.TokenFile)
+	if err != nil {
+		return nil, fmt.Errorf("token file for TCP clients: %w", err)
+	}
+	st, err := os.Stat(d.s.TokenFile)
+	if err != nil {
+		return nil, err
+	}
+	token := strings.TrimSpace(string(raw))
+	switch {
+	case st.Mode().Perm()&0o077 != 0:
+		return nil, fmt.Errorf("token file %s has mode %v: others can read it; chmod 600", d.s.TokenFile, st.Mode().Perm())
+	case len(token) < 16:
+		return nil, fmt.Errorf("token file %s holds %d characters: want at least 16", d.s.TokenFile, len(token))
+	}
+	return []byte(token), nil
+}
+
+// ids are random, short enough to type, and without letters people confuse.
+var idText = base32.NewEncoding("abcdefghjkmnpqrstuvwxyz023456789").WithPadding(base32.NoPadding)
+
+func (d *Daemon) newID(prefix string) proto.ID {
+	var b [6]byte
+	_, _ = rand.Read(b[:]) //nolint:errcheck // crypto/rand.Read never fails
+	return proto.ID(prefix + "-" + idText.EncodeToString(b[:]))
+}
+
+func (d *Daemon) nonce() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) //nolint:errcheck // crypto/rand.Read never fails
+	return idText.EncodeToString(b[:])
+}
+
+// capabilities are what the greeting promises.
+func (d *Daemon) capabilities() []string { return []string{"APPROVALS", "TRACE", "INTERRUPT"} }
+
+// health is the daemon's state for clients and for doctor.
+func (d *Daemon) health() sexp.Plist {
+	seq, head := d.journal.Head()
+	chain := d.policy.chain()
+	return sexp.P(
+		sexp.Keyword("STATUS"), sexp.Keyword("DONE"),
+		sexp.Keyword("PID"), os.Getpid(),
+		sexp.Keyword("STARTED"), d.started.UTC().Format(time.RFC3339),
+		sexp.Keyword("MEMEX"), d.s.MemexDir,
+		sexp.Keyword("HEADINGS"), d.memory.View().Len(),
+		sexp.Keyword("CLIENTS"), d.clients.Load(),
+		sexp.Keyword("GATES"), chain.Gates(),
+		sexp.Keyword("POLICY"), chain.Policy().String(),
+		sexp.Keyword("JOURNAL"), int64(seq), sexp.Keyword("HEAD"), head.String())
+}
+
+// openConns lets a shutdown end connections that wait for their clients.
+type openConns struct {
+	mu   sync.Mutex // guards what follows
+	set  map[net.Conn]bool
+	over bool
+}
+
+func (o *openConns) add(c net.Conn) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.set == nil {
+		o.set = map[net.Conn]bool{}
+	}
+	o.set[c] = true
+}
+
+func (o *openConns) remove(c net.Conn) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.set, c)
+}
+
+// closing reports whether the daemon is shutting down.
+func (o *openConns) closing() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.over
+}
+
+// closeAll makes every reader stop; writers drain what is queued.
+func (o *openConns) closeAll() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.over = true
+	for c := range o.set {
+		_ = c.SetReadDeadline(time.Unix(1, 0)) //nolint:errcheck // a closed connection needs no deadline
+	}
+}

@@ -1,0 +1,129 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"passepartout/internal/agent"
+	"passepartout/internal/proto"
+	"passepartout/internal/sexp"
+)
+
+// defaultSession is the conversation of clients that name none.
+const defaultSession = "main"
+
+// maxSessionName bounds what a client may call its conversation.
+const maxSessionName = 128
+
+// handle takes one message of a client. An error ends the connection; a message
+// that is merely wrong gets a failed response.
+func (d *Daemon) handle(c *conn, m proto.Message) error {
+	session := m.Session()
+	if session == "" {
+		session = defaultSession
+	}
+	if len(session) > maxSessionName || strings.ContainsFunc(session, func(r rune) bool { return r < ' ' }) {
+		return &proto.FrameError{Code: "frame.shape", Err: errors.New(":SESSION-ID: want a short name without control characters")}
+	}
+	switch m.Kind {
+	case proto.Event:
+		d.handleEvent(c, m, session)
+	case proto.Request:
+		d.handleRequest(c, m, session)
+	case proto.Response, proto.Status, proto.Log, proto.StreamChunk, proto.KindInvalid:
+		c.fail(m, "message.kind", fmt.Sprintf("a client may send :EVENT and :REQUEST, found :%s", m.Kind.Keyword()))
+	}
+	return nil
+}
+
+// handleEvent takes what a client perceived. Sensors of the kernel's own, such as
+// tool output or a heartbeat, cannot be claimed by a client.
+func (d *Daemon) handleEvent(c *conn, m proto.Message, session string) {
+	if m.Do() == "hitl-respond" {
+		d.answerQuestion(c, m)
+		return
+	}
+	switch m.Sensor() {
+	case "user-input", "chat-message":
+		text := m.Payload.Text("TEXT")
+		d.submit(c, m, session, proto.Event, sexp.P(sexp.Keyword("SENSOR"), sexp.Keyword("USER-INPUT"), sexp.Keyword("TEXT"), text))
+	case "interrupt":
+		stopped := d.agent.Interrupt(session)
+		text := "Nothing was running."
+		if stopped {
+			text = "Stopping."
+		}
+		c.answer(m, sexp.P(sexp.Keyword("ACTION"), sexp.Keyword("INTERRUPT"), sexp.Keyword("TEXT"), text, sexp.Keyword("STATUS"), sexp.Keyword("DONE")))
+	default:
+		c.fail(m, "event.sensor", fmt.Sprintf("a client may report :USER-INPUT, :CHAT-MESSAGE and :INTERRUPT, found %q", m.Sensor()))
+	}
+}
+
+// handleRequest takes a client's own proposal, which goes through the gates like
+// any other, or a question about the daemon.
+func (d *Daemon) handleRequest(c *conn, m proto.Message, session string) {
+	if m.Target != "" {
+		proposal := proto.Message{Kind: proto.Request, Target: m.Target, Payload: m.Payload}.Value()
+		d.submit(c, m, session, proto.Request, sexp.P(sexp.Keyword("SENSOR"), sexp.Keyword("CLIENT-REQUEST"), sexp.Keyword("PROPOSAL"), proposal))
+		return
+	}
+	switch m.Do() {
+	case "health-check":
+		c.answer(m, d.health().With("ACTION", sexp.Keyword("HEALTH-RESPONSE")))
+	case "approvals":
+		var list []sexp.Value
+		for _, q := range d.agent.Questions() {
+			list = append(list, q.Plist().List())
+		}
+		c.answer(m, sexp.P(sexp.Keyword("ACTION"), sexp.Keyword("APPROVALS"), sexp.Keyword("PENDING"), sexp.NewList(list...), sexp.Keyword("STATUS"), sexp.Keyword("DONE")))
+	case "hitl-respond":
+		d.answerQuestion(c, m)
+	case "listen":
+		d.hub.join(c, session)
+		c.answer(m, sexp.P(sexp.Keyword("ACTION"), sexp.Keyword("LISTEN"), sexp.Keyword("STATUS"), sexp.Keyword("DONE")))
+	default:
+		c.fail(m, "request.action", fmt.Sprintf("a request without :TARGET may be :HEALTH-CHECK, :APPROVALS, :HITL-RESPOND or :LISTEN, found %q", m.Do()))
+	}
+}
+
+// submit makes a signal of a client's message. Its origin is the connection's,
+// whatever the message says.
+func (d *Daemon) submit(c *conn, m proto.Message, session string, k proto.Kind, body sexp.Plist) {
+	d.hub.join(c, session)
+	id, _ := m.Meta.Get("ID")
+	sig := proto.Signal{ID: d.newID("s"), Kind: k, Origin: c.origin, Session: session, At: time.Now(), Body: body}
+	if err := d.agent.Submit(sig, id); err != nil {
+		code := "submit.refused"
+		if errors.Is(err, agent.ErrBusy) {
+			code = "submit.busy"
+		}
+		c.fail(m, code, err.Error())
+	}
+}
+
+// answerQuestion takes a person's answer to an approval.
+func (d *Daemon) answerQuestion(c *conn, m proto.Message) {
+	token := m.Payload.Text("TOKEN")
+	var yes bool
+	switch m.Payload.Word("DECISION") {
+	case "APPROVED":
+		yes = true
+	case "DENIED":
+	default:
+		c.fail(m, "approval.decision", ":DECISION: want :APPROVED or :DENIED")
+		return
+	}
+	for _, q := range d.agent.Questions() {
+		if q.Token == token {
+			d.hub.join(c, q.Session) // who answers wants to see what follows
+		}
+	}
+	text, err := d.agent.Answer(token, yes, m.Payload.Text("REASON"), c.origin)
+	if err != nil {
+		c.fail(m, "approval.refused", err.Error())
+		return
+	}
+	c.answer(m, sexp.P(sexp.Keyword("ACTION"), sexp.Keyword("HITL-RESPOND"), sexp.Keyword("TEXT"), text, sexp.Keyword("STATUS"), sexp.Keyword("DONE")))
+}

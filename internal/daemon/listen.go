@@ -1,0 +1,169 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"passepartout/internal/proto"
+)
+
+// takeLock makes this the only daemon of its state directory. The lock dies with
+// the process, so a crash leaves nothing to clean up.
+func (d *Daemon) takeLock() error {
+	path := filepath.Join(d.s.StateDir, "daemon.lock")
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		pid, rerr := os.ReadFile(path)
+		if rerr != nil || len(pid) == 0 {
+			pid = []byte("unknown")
+		}
+		return errors.Join(fmt.Errorf("%w: process %s holds %s", ErrRunning, strings.TrimSpace(string(pid)), path), f.Close())
+	}
+	err = f.Truncate(0)
+	if err == nil {
+		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	}
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	d.lock = f
+	return nil
+}
+
+// listen opens the Unix socket, and TCP where it is asked for.
+func (d *Daemon) listen(ctx context.Context) ([]net.Listener, error) {
+	unix, err := d.listenUnix(ctx)
+	if err != nil {
+		return nil, err
+	}
+	listeners := []net.Listener{unix}
+	d.accept(unix, false)
+	if d.s.TCPAddr == "" {
+		return listeners, nil
+	}
+	tcp, err := listenTCP(ctx, d.s.TCPAddr)
+	if err != nil {
+		return nil, errors.Join(err, unix.Close())
+	}
+	d.accept(tcp, true)
+	return append(listeners, tcp), nil
+}
+
+// listenUnix opens the socket where only this user can reach it. A socket file
+// left behind by a crash is stale: we hold the lock.
+func (d *Daemon) listenUnix(ctx context.Context) (net.Listener, error) {
+	if err := os.MkdirAll(filepath.Dir(d.s.SocketPath), 0o700); err != nil {
+		return nil, err
+	}
+	if st, err := os.Lstat(d.s.SocketPath); err == nil {
+		if st.Mode()&os.ModeSocket == 0 {
+			return nil, fmt.Errorf("%s is in the way and is no socket", d.s.SocketPath)
+		}
+		if err := os.Remove(d.s.SocketPath); err != nil {
+			return nil, err
+		}
+	}
+	old := syscall.Umask(0o177) // the socket must never exist with a wider mode
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "unix", d.s.SocketPath)
+	syscall.Umask(old)
+	if err != nil {
+		return nil, fmt.Errorf("socket: %w", err)
+	}
+	return l, nil
+}
+
+func listenTCP(ctx context.Context, addr string) (net.Listener, error) {
+	ap, err := net.ResolveTCPAddr("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	if !ap.IP.IsLoopback() {
+		return nil, fmt.Errorf("TCP address %s: want a loopback address", addr)
+	}
+	var lc net.ListenConfig
+	return lc.Listen(ctx, "tcp", addr)
+}
+
+// accept takes clients in the background until the listener is closed.
+func (d *Daemon) accept(l net.Listener, auth bool) {
+	d.conns.Add(1)
+	go func() {
+		defer d.conns.Done()
+		for {
+			nc, err := l.Accept()
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			if err != nil { // out of descriptors, most likely: let some be freed
+				d.log.Warn("accept", "error", err)
+				time.Sleep(20 * time.Millisecond)
+				continue
+			}
+			d.welcome(nc, auth)
+		}
+	}()
+}
+
+// welcome starts serving a client, or turns it away with a reason.
+func (d *Daemon) welcome(nc net.Conn, auth bool) {
+	who, err := identify(nc)
+	if err == nil && d.clients.Load() >= int64(d.s.MaxClients) {
+		err = fmt.Errorf("%d clients are connected, and no more are taken", d.s.MaxClients)
+	}
+	d.clients.Add(1)
+	d.open.add(nc)
+	d.conns.Add(1)
+	go func() {
+		defer d.conns.Done()
+		defer d.clients.Add(-1)
+		defer d.open.remove(nc)
+		defer func() {
+			if p := recover(); p != nil {
+				d.log.Error("a connection failed", "panic", p)
+				_ = nc.Close() //nolint:errcheck // nothing more can be done for it
+			}
+		}()
+		if err != nil {
+			d.turnAway(nc, err)
+			return
+		}
+		d.serve(nc, who, auth)
+	}()
+}
+
+func (d *Daemon) turnAway(nc net.Conn, why error) {
+	frame, err := proto.AppendFrame(nil, proto.ErrorMessage("connection.refused", why.Error()).Value())
+	if err == nil && nc.SetWriteDeadline(time.Now().Add(time.Second)) == nil {
+		_, err = nc.Write(frame)
+	}
+	d.log.Warn("turned a client away", "reason", why, "error", errors.Join(err, nc.Close()))
+}
+
+// identify says who is at the other end of a connection. On the Unix socket the
+// kernel knows; over TCP nobody is known until the handshake proves it.
+func identify(nc net.Conn) (proto.Origin, error) {
+	uc, ok := nc.(*net.UnixConn)
+	if !ok {
+		return proto.Origin{Who: "tcp:" + nc.RemoteAddr().String()}, nil
+	}
+	uid, err := peerUID(uc)
+	if err != nil {
+		return proto.Origin{}, fmt.Errorf("peer credentials: %w", err)
+	}
+	if uid != os.Getuid() {
+		return proto.Origin{}, fmt.Errorf("user %d is not the owner of this daemon", uid)
+	}
+	return proto.Origin{Role: proto.RoleOwner, Who: "uid:" + strconv.Itoa(uid)}, nil
+}

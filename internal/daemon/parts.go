@@ -1,0 +1,138 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"passepartout/internal/act"
+	"passepartout/internal/agent"
+	"passepartout/internal/gate"
+	"passepartout/internal/llm"
+	"passepartout/internal/memory"
+	"passepartout/internal/proto"
+	"passepartout/internal/sandbox"
+	"passepartout/internal/secret"
+	"passepartout/internal/sexp"
+)
+
+// inbox is where captured headings go, relative to the memex.
+const inbox = "inbox/inbox.org"
+
+func (d *Daemon) openMemory(ctx context.Context) (*memory.Store, error) {
+	return memory.Open(ctx, d.s.MemexDir, memory.Options{
+		State: filepath.Join(d.s.StateDir, "memory"), Now: d.now, PrivacyTags: d.s.PrivacyTags,
+	})
+}
+
+// assemble is the manifest: every actuator, tool, gate and engine of the product
+// is named here.
+func (d *Daemon) assemble() error {
+	scanner := secret.Default().WithValues(d.s.Secrets)
+	table, err := d.actuators()
+	if err != nil {
+		return err
+	}
+	d.policy = &policySource{
+		memex: d.s.MemexDir, base: d.basePolicy(), vocabulary: table.Vocabulary(), log: d.log,
+		record: func(p sexp.Plist) error { _, err := d.journal.Append(p); return err },
+	}
+	if err := d.policy.open(); err != nil {
+		return fmt.Errorf("policy: %w", err)
+	}
+	d.agent, err = agent.New(agent.Options{
+		Chain:       d.policy.chain,
+		Table:       table,
+		Engine:      llm.Reflex{},
+		Journal:     record{d},
+		World:       world{scanner: scanner, memory: d.memory},
+		Redact:      scanner.Redact,
+		Emit:        d.hub.emit,
+		Now:         d.now,
+		NewID:       d.newID,
+		Name:        d.s.Assistant,
+		ApprovalTTL: d.s.ApprovalTTL,
+	})
+	return err
+}
+
+// actuators are all that can be done.
+func (d *Daemon) actuators() (*act.Table, error) {
+	files := act.Files{Base: d.s.MemexDir, Home: d.s.Home, Read: []string{"/"}, Write: d.writeRoots()}
+	memex := act.Memex{Store: d.memory, Now: d.now, Inbox: inbox}
+	tools, err := act.NewToolbox(slices.Concat(files.Tools(), memex.Tools())...)
+	if err != nil {
+		return nil, err
+	}
+	all := []act.Actuator{
+		tools,
+		act.Shell{Dir: d.s.MemexDir, WriteRoots: d.writeRoots(), Hidden: d.hidden()},
+		act.Speaker{Channel: "system", Deliver: d.broadcast},
+	}
+	for _, c := range channels {
+		all = append(all, act.Speaker{Channel: c}) // in-band: the turn's reply is the message
+	}
+	return act.NewTable(all...)
+}
+
+func (d *Daemon) writeRoots() []string {
+	return append([]string{d.s.MemexDir}, d.s.WriteRoots...)
+}
+
+// hidden is what no command may see: the daemon's own state, and the policy.
+func (d *Daemon) hidden() []string {
+	return slices.Concat([]string{d.s.StateDir}, d.s.Hidden)
+}
+
+// basePolicy is the part of the policy that follows from the settings and from
+// what the kernel offers.
+func (d *Daemon) basePolicy() gate.Policy {
+	own := d.hidden()
+	for _, f := range policyFiles {
+		own = append(own, filepath.Join(d.s.MemexDir, filepath.FromSlash(f)))
+	}
+	return gate.Policy{
+		Home: d.s.Home, User: d.s.User, Cwd: d.s.MemexDir,
+		ReadRoots: []string{"/"}, WriteRoots: d.writeRoots(), Own: append(own, d.s.SocketPath),
+		Steering:      []string{filepath.Join(d.s.MemexDir, "system")},
+		Hosts:         d.s.Hosts,
+		LocalChannels: channels,
+		PrivacyTags:   d.s.PrivacyTags,
+		Sandbox:       sandboxLevel(),
+	}
+}
+
+// sandboxLevel is what this machine can offer, in the gates' words.
+func sandboxLevel() gate.Sandbox {
+	switch sandbox.Probe(context.Background()).Level {
+	case sandbox.Full:
+		return gate.SandboxFull
+	case sandbox.Isolated:
+		return gate.SandboxPart
+	case sandbox.None:
+	}
+	return gate.SandboxNone
+}
+
+// broadcast tells a session's clients something that is no answer.
+func (d *Daemon) broadcast(session string, cause proto.ID, text string) error {
+	d.hub.emit(session, proto.Message{
+		Kind: proto.Log, Meta: sexp.P(sexp.Keyword("SESSION-ID"), session, sexp.Keyword("TURN"), string(cause)),
+		Payload: sexp.P(sexp.Keyword("ACTION"), sexp.Keyword("MESSAGE"), sexp.Keyword("TEXT"), text),
+	})
+	return nil
+}
+
+// record is the journal as the agent needs it.
+type record struct{ d *Daemon }
+
+func (r record) Append(p sexp.Plist) error {
+	_, err := r.d.journal.Append(p)
+	return err
+}
+
+func (r record) Note(p sexp.Plist) error {
+	_, err := r.d.journal.AppendLazy(p)
+	return err
+}

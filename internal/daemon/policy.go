@@ -1,0 +1,150 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"passepartout/internal/gate"
+	"passepartout/internal/proto"
+	"passepartout/internal/sexp"
+)
+
+// policyFiles are the Org files a policy is read from, in the memex.
+var policyFiles = []string{permissionsFile, "system/rules.org"}
+
+// A policySource keeps the chain in step with the policy's files: it looks at
+// them before each use. A file that does not parse leaves the last good policy in
+// force, and says so.
+type policySource struct {
+	memex      string
+	base       gate.Policy // what does not come from files
+	vocabulary *proto.Vocabulary
+	extra      []gate.Gate
+	record     func(sexp.Plist) error
+	log        *slog.Logger
+
+	mu     sync.Mutex // guards what follows
+	seen   []fileState
+	now    *gate.Chain
+	failed error
+}
+
+// A fileState is what tells one version of a file from the next.
+type fileState struct {
+	size  int64
+	mtime time.Time
+	ok    bool
+}
+
+func stateOf(path string) fileState {
+	st, err := os.Stat(path)
+	if err != nil {
+		return fileState{}
+	}
+	return fileState{st.Size(), st.ModTime(), true}
+}
+
+// open reads the policy for the first time, when a mistake in it is fatal.
+func (p *policySource) open() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.seen = p.look()
+	c, err := p.build()
+	if err != nil {
+		return err
+	}
+	p.now = c
+	return nil
+}
+
+// chain is the chain in force.
+func (p *policySource) chain() *gate.Chain {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	seen := p.look()
+	if equalStates(seen, p.seen) {
+		return p.now
+	}
+	p.seen = seen
+	c, err := p.build()
+	p.failed = err
+	if err != nil {
+		p.log.Error("the policy does not load; the last good one stays in force", "error", err)
+		return p.now
+	}
+	p.log.Info("policy loaded", "digest", c.Policy().String())
+	p.now = c
+	return c
+}
+
+// problem is why the files do not load at present, nil when they do.
+func (p *policySource) problem() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.failed
+}
+
+func (p *policySource) look() []fileState {
+	out := make([]fileState, len(policyFiles))
+	for i, f := range policyFiles {
+		out[i] = stateOf(filepath.Join(p.memex, f))
+	}
+	return out
+}
+
+func equalStates(a, b []fileState) bool {
+	for i := range a {
+		if a[i].size != b[i].size || a[i].ok != b[i].ok || !a[i].mtime.Equal(b[i].mtime) {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *policySource) build() (*gate.Chain, error) {
+	pol := p.base
+	perms, name, err := p.read(permissionsFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		name = "built-in " + permissionsFile
+		perms, err = demoFiles.ReadFile("demo/" + permissionsFile)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if pol.Permissions, err = gate.ParsePermissions(name, perms, p.vocabulary); err != nil {
+		return nil, err
+	}
+	rules, name, err := p.read(policyFiles[1])
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err == nil {
+		if pol.Rules, err = gate.ParseRules(name, rules, p.vocabulary); err != nil {
+			return nil, err
+		}
+	}
+	c, err := gate.Standard(pol, p.vocabulary, p.extra...)
+	if err != nil {
+		return nil, err
+	}
+	if p.now != nil && p.now.Policy() == c.Policy() {
+		return c, nil
+	}
+	entry := sexp.P(sexp.Keyword("KIND"), sexp.Keyword("POLICY"), sexp.Keyword("DIGEST"), pol.Digest().String(), sexp.Keyword("POLICY"), pol.Plist())
+	if err := p.record(entry); err != nil {
+		return nil, fmt.Errorf("recording the policy: %w", err)
+	}
+	return c, nil
+}
+
+func (p *policySource) read(name string) ([]byte, string, error) {
+	path := filepath.Join(p.memex, filepath.FromSlash(name))
+	raw, err := os.ReadFile(path)
+	return raw, path, err
+}

@@ -1,0 +1,118 @@
+package daemon
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"passepartout/internal/gate"
+	"passepartout/internal/memory"
+	"passepartout/internal/secret"
+)
+
+// Limits of what the gates may read to make up their minds.
+const (
+	maxScript = 64 << 10
+	maxGlob   = 1000
+)
+
+// A world answers the gates' questions about this machine. It only reads.
+type world struct {
+	scanner *secret.Scanner
+	memory  *memory.Store
+}
+
+var _ gate.World = world{}
+
+// Real resolves the links of the longest part of a path that exists.
+func (w world) Real(path string) (string, bool) {
+	rest := ""
+	for dir := path; ; dir = filepath.Dir(dir) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			full := filepath.Join(real, rest)
+			return full, full != path
+		}
+		if dir == filepath.Dir(dir) {
+			return "", false
+		}
+		rest = filepath.Join(filepath.Base(dir), rest)
+	}
+}
+
+// Read returns a script's text. One that holds a credential is not returned: its
+// text would be recorded.
+func (w world) Read(path string) (string, bool) {
+	st, err := os.Stat(path)
+	if err != nil || !st.Mode().IsRegular() || st.Size() > maxScript {
+		return "", false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", false
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, maxScript+1))
+	if err != nil || len(raw) > maxScript || !utf8.Valid(raw) || w.scanner.Has(string(raw)) {
+		return "", false
+	}
+	return string(raw), true
+}
+
+// Glob lists what a pattern stands for; too many matches are no answer.
+func (w world) Glob(pattern string) ([]string, bool) {
+	paths, err := filepath.Glob(pattern)
+	if err != nil || len(paths) == 0 || len(paths) > maxGlob {
+		return nil, false
+	}
+	slices.Sort(paths)
+	return paths, true
+}
+
+// Know implements [gate.World].
+func (w world) Know(what, text string) []string {
+	switch what {
+	case "secret":
+		return rules(w.scanner.Scan(text))
+	case "split":
+		var out []string
+		for _, ms := range w.scanner.ScanAll(strings.Split(text, "\x00")) {
+			out = append(out, rules(ms)...)
+		}
+		slices.Sort(out)
+		return slices.Compact(out)
+	case "tags":
+		return w.memory.Tags(text)
+	case "links":
+		return linkNames(text)
+	}
+	return nil
+}
+
+func rules(ms []secret.Match) []string {
+	var out []string
+	for _, m := range ms {
+		out = append(out, m.Rule)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// linkNames says that a file has other names, which cannot be listed cheaply.
+func linkNames(path string) []string {
+	if n, ok := links(path); ok && n > 1 {
+		return []string{""}
+	}
+	return nil
+}
+
+// links is how many names a regular file has.
+func links(path string) (int, bool) {
+	st, err := os.Lstat(path)
+	if err != nil || !st.Mode().IsRegular() {
+		return 0, false
+	}
+	return nlink(st)
+}
