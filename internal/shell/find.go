@@ -1,0 +1,195 @@
+package shell
+
+import (
+	"strings"
+)
+
+// findTests maps each primary of find that neither writes nor runs anything to the number of its arguments.
+var findTests = map[string]int{
+	"-name": 1, "-iname": 1, "-path": 1, "-ipath": 1, "-wholename": 1, "-iwholename": 1, "-lname": 1, "-ilname": 1, "-regex": 1, "-iregex": 1, "-regextype": 1, "-type": 1, "-xtype": 1, "-size": 1, "-perm": 1, "-user": 1, "-group": 1,
+	"-uid": 1, "-gid": 1, "-inum": 1, "-links": 1, "-samefile": 1, "-newer": 1, "-anewer": 1, "-cnewer": 1, "-mtime": 1, "-atime": 1, "-ctime": 1, "-mmin": 1, "-amin": 1, "-cmin": 1, "-used": 1, "-fstype": 1, "-maxdepth": 1, "-mindepth": 1, "-printf": 1,
+	"-context": 1, "-Bmin": 1, "-Btime": 1, "-Bnewer": 1, "-flags": 1, "-acl": 0, "-xattr": 0, "-xattrname": 1, "-depth": 0, "-d": 0, "-empty": 0, "-executable": 0, "-readable": 0, "-writable": 0, "-nouser": 0, "-nogroup": 0, "-true": 0, "-false": 0, "-print": 0, "-print0": 0,
+	"-ls": 0, "-prune": 0, "-quit": 0, "-daystart": 0, "-follow": 0, "-noleaf": 0, "-mount": 0, "-xdev": 0, "-x": 0, "-warn": 0, "-nowarn": 0, "-ignore_readdir_race": 0, "-noignore_readdir_race": 0, "-a": 0, "-and": 0, "-o": 0, "-or": 0, "-not": 0, "-E": 0, "-X": 0, "-s": 0,
+	"!": 0, "(": 0, ")": 0, ",": 0, "-H": 0, "-L": 0, "-P": 0, "-D": 1, "-f": 1, "-help": 0, "--help": 0, "--version": 0, "-version": 0, "-sparse": 0, "-hidden": 0, "-nohidden": 0, "-fprint0": -1, "-fprint": -1, "-fls": -1, "-fprintf": -2, "-files0-from": 1,
+}
+
+// search is a call of find, taken apart.
+type search struct {
+	starts  []string
+	pattern string // the last -name pattern, with active glob characters
+	narrow  bool   // some test limits what is found by name, age or size
+	deletes bool
+	execs   [][]string
+}
+
+// findProgram judges find: what it prints is harmless, what it runs, writes and deletes is judged.
+func (j *judge) findProgram(args []string) flow {
+	var s search
+	i := 0
+	for i < len(args) {
+		a := args[i]
+		if a == "-D" || a == "-f" {
+			if a == "-f" && i+1 < len(args) {
+				s.starts = append(s.starts, args[i+1])
+			}
+			i += 2
+			continue
+		}
+		if a == "-H" || a == "-L" || a == "-P" || a == "-E" || a == "-X" || a == "-s" || strings.HasPrefix(a, "-O") {
+			i++
+			continue
+		}
+		if a == "" || a[0] == '-' || a == "!" || a == "(" || a == ")" {
+			break
+		}
+		s.starts = append(s.starts, a)
+		i++
+	}
+	if len(s.starts) == 0 {
+		s.starts = []string{"."}
+	}
+	for _, p := range s.starts {
+		j.readPath(p)
+	}
+	for i < len(args) {
+		i += j.primary(&s, args[i:])
+	}
+	j.findActions(&s)
+	return flow{}
+}
+
+// primary judges one test or action and returns how many words it took.
+func (j *judge) primary(s *search, args []string) int {
+	a := args[0]
+	switch a {
+	case "-delete":
+		s.deletes = true
+		return 1
+	case "-exec", "-ok", "-execdir", "-okdir":
+		end := 1
+		for end < len(args) && args[end] != ";" && (args[end] != "+" || args[end-1] != "{}") {
+			end++
+		}
+		s.execs = append(s.execs, args[1:end])
+		return end + 1
+	}
+	n, ok := findTests[a]
+	if !ok && strings.HasPrefix(a, "-newer") && len(a) == 8 {
+		n, ok = 1, true
+	}
+	switch {
+	case !ok && !known(a):
+		j.ask("shell.dynamic-option", "a test or action of the search is not known before it runs")
+		return 1
+	case !ok && a != "" && a[0] != '-':
+		return 1
+	case !ok:
+		j.ask("shell.unknown-option", "the test or action is not among the described ones: "+plain(a))
+		return 1
+	case n < 0:
+		if len(args) > 1 {
+			j.writePath(args[1])
+		}
+		return 1 - n
+	}
+	switch a {
+	case "-name", "-iname", "-path", "-wholename", "-ipath":
+		if len(args) > 1 {
+			s.pattern = activate(args[1])
+		}
+		s.narrow = true
+	case "-mtime", "-mmin", "-atime", "-ctime", "-size", "-regex", "-iregex", "-empty", "-newer", "-samefile", "-inum":
+		s.narrow = true
+	case "-samefile2", "-files0-from":
+		if len(args) > 1 {
+			j.readPath(args[1])
+		}
+	}
+	return 1 + n
+}
+
+// activate marks the glob characters of a pattern that find itself matches.
+func activate(p string) string {
+	return strings.NewReplacer("*", "\x01", "?", "\x02", "[", "\x03").Replace(p)
+}
+
+// found is a word for the files a search finds under start.
+func (s *search) found(start string) string {
+	name := anything
+	if s.pattern != "" && !strings.Contains(s.pattern, "/") && strings.Trim(unglob(s.pattern), "*?") != "" {
+		name = s.pattern
+	}
+	return strings.TrimSuffix(start, "/") + "/" + name
+}
+
+// findActions judges -delete and -exec for every start directory.
+func (j *judge) findActions(s *search) {
+	for _, start := range s.starts {
+		if s.deletes {
+			if s.narrow {
+				j.deletePath(s.found(start), true)
+			} else {
+				j.deletePath(start, true)
+			}
+		}
+		for _, e := range s.execs {
+			if len(e) == 0 {
+				continue
+			}
+			argv := make([]string, len(e))
+			for i, w := range e {
+				argv[i] = strings.ReplaceAll(w, "{}", s.found(start))
+			}
+			saved := j.stdin
+			j.stdin = flow{}
+			j.command(argv)
+			j.stdin = saved
+		}
+	}
+}
+
+var fdSpec = &spec{opts: map[string]byte{
+	"-e": 'v', "--extension": 'v', "-t": 'v', "--type": 'v', "-d": 'v', "--max-depth": 'v', "--min-depth": 'v', "--exact-depth": 'v', "-E": 'v', "--exclude": 'v', "-S": 'v', "--size": 'v', "--changed-within": 'v', "--changed-before": 'v', "--newer": 'v', "--older": 'v',
+	"-o": 'v', "--owner": 'v', "-c": 'v', "--color": 'v', "-j": 'v', "--threads": 'v', "--format": 'v', "--max-results": 'v', "--base-directory": 'v', "-C": 'v', "--search-path": 'r', "--ignore-file": 'r', "--path-separator": 'v', "--batch-size": 'v', "--gen-completions": 'v',
+}}
+
+// fd judges the find replacement, whose -x and -X end its own options.
+func (j *judge) fd(args []string) flow {
+	for i, a := range args {
+		if a == "-x" || a == "--exec" || a == "-X" || a == "--exec-batch" || strings.HasPrefix(a, "--exec") {
+			argv := append([]string(nil), args[i+1:]...)
+			if _, v, ok := strings.Cut(a, "="); ok {
+				argv = append([]string{v}, argv...)
+			}
+			placed := false
+			for k, w := range argv {
+				for _, ph := range []string{"{}", "{/}", "{//}", "{.}", "{/.}"} {
+					if strings.Contains(w, ph) {
+						argv[k] = strings.ReplaceAll(w, ph, anything)
+						placed = true
+					}
+				}
+			}
+			if !placed {
+				argv = append(argv, anything)
+			}
+			j.fdOperands(args[:i])
+			j.command(argv)
+			return flow{}
+		}
+		if len(a) > 2 && a[0] == '-' && a[1] != '-' && strings.ContainsAny(a, "xX") {
+			j.ask("shell.exec", "runs a command for every file found")
+		}
+	}
+	j.fdOperands(args)
+	return flow{}
+}
+
+func (j *judge) fdOperands(args []string) {
+	p := j.options(fdSpec, args)
+	for i, w := range p.operands {
+		if i > 0 {
+			j.readPath(w)
+		}
+	}
+}

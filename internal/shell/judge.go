@@ -1,0 +1,254 @@
+package shell
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"sort"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// flow is what is known about the bytes on a pipe.
+type flow struct {
+	piped bool   // there is something on standard input
+	known bool   // text is exactly what flows
+	text  string // may hold holes
+	net   bool   // some of it came from another machine
+}
+
+// judge is one analysis in progress. Each field below the report is the state of the simulated shell at the current point.
+type judge struct {
+	env   Env
+	rep   Report
+	level Level
+
+	vars     map[string]string
+	funcs    map[string]*syntax.Stmt
+	cwd      string // may hold a hole after cd "$x"
+	args     []string
+	script   string // $0 of the script being read
+	stdin    flow
+	files    map[string]flow // what this command line wrote, so that running it can be judged
+	calls    []string        // functions being judged, innermost last
+	judged   map[*syntax.Stmt]bool
+	depth    int
+	pos      syntax.Pos
+	inner    int // >0: positions refer to an inner text, so they are not reported
+	name     string
+	netSubst bool // a substitution in the current command read from another machine
+	remote   bool // the command would run on another machine, so local paths say nothing
+	parser   *syntax.Parser
+}
+
+func newJudge(e Env) *judge {
+	j := &judge{env: e, level: Harmless, cwd: e.Cwd}
+	if j.cwd == "" {
+		j.cwd = anything
+	}
+	return j
+}
+
+// find records an objection and lowers the level to it.
+func (j *judge) find(l Level, code, reason string) {
+	if l >= Harmless {
+		return
+	}
+	j.level = min(j.level, l)
+	f := Finding{Level: l, Code: code, Reason: reason, Command: j.name}
+	if j.inner == 0 && j.pos.IsValid() {
+		f.Line, f.Col = j.pos.Line(), j.pos.Col()
+	}
+	for _, g := range j.rep.Findings {
+		if g.Code == f.Code && g.Command == f.Command && g.Line == f.Line && g.Col == f.Col && g.Reason == f.Reason {
+			return
+		}
+	}
+	if len(j.rep.Findings) < MaxCommands {
+		j.rep.Findings = append(j.rep.Findings, f)
+	}
+}
+
+func (j *judge) deny(code, reason string) { j.find(Forbidden, code, reason) }
+func (j *judge) ask(code, reason string)  { j.find(Question, code, reason) }
+
+// enter counts one level of nesting and reports whether there is room for it.
+func (j *judge) enter() bool {
+	j.depth++
+	if j.depth > MaxDepth {
+		j.deny("shell.too-deep", "the command is nested deeper than 64 levels")
+		return false
+	}
+	return true
+}
+
+func (j *judge) leave() { j.depth-- }
+
+// stopped reports that nothing more can change the answer's cost: a limit was hit.
+func (j *judge) stopped() bool { return j.rep.Commands > MaxCommands }
+
+// source judges a whole text in the current state.
+func (j *judge) source(src string) {
+	if len(src) > MaxBytes {
+		j.deny("shell.too-long", "the command is longer than 64 KiB")
+		return
+	}
+	j.scanText(src)
+	if tooDeep(src) {
+		j.deny("shell.too-deep", "the command is nested deeper than 64 levels")
+		return
+	}
+	if j.level == Forbidden && j.depth == 0 {
+		return
+	}
+	if j.parser == nil {
+		j.parser = syntax.NewParser(syntax.Variant(syntax.LangBash))
+	}
+	file, err := j.parser.Parse(strings.NewReader(src), "")
+	if err != nil {
+		j.deny("shell.unparsed", "the command does not parse: "+strings.TrimPrefix(err.Error(), ":"))
+		return
+	}
+	if len(file.Stmts) == 0 && j.depth == 0 {
+		j.ask("shell.empty", "there is no command in the text")
+		return
+	}
+	j.stmts(file.Stmts)
+	if j.depth == 0 {
+		j.uncalled()
+	}
+}
+
+// nested judges src as a text inside the current one: the argument of bash -c, eval, trap, or the content of a script.
+func (j *judge) nested(src string) flow {
+	if strings.IndexByte(src, hole) >= 0 {
+		src = j.patch(src)
+	}
+	if !j.enter() {
+		return flow{}
+	}
+	defer j.leave()
+	saved, pos, parser := j.stdin, j.pos, j.parser
+	j.parser = nil // the outer parser's nodes are still in use
+	j.inner++
+	j.source(src)
+	j.inner--
+	j.stdin, j.pos, j.parser = saved, pos, parser
+	return flow{piped: true, net: saved.net}
+}
+
+// patch makes a text with holes parse: a hole that stands where a word can stand becomes an unset variable, which expands to a hole again.
+func (j *judge) patch(src string) string {
+	return strings.ReplaceAll(src, anything, "${"+holeName+"}")
+}
+
+// subshell runs fn on a copy of the variables, functions and directory, as ( ), pipes and substitutions do.
+func (j *judge) subshell(fn func() flow) flow {
+	vars, funcs, cwd, args := j.vars, j.funcs, j.cwd, j.args
+	j.vars, j.funcs = cloneMap(vars), cloneMap(funcs)
+	out := fn()
+	for _, n := range sortedKeys(j.funcs) {
+		if f := j.funcs[n]; funcs[n] != f {
+			j.once(n, f)
+		}
+	}
+	j.vars, j.funcs, j.cwd, j.args = vars, funcs, cwd, args
+	return out
+}
+
+// maybe runs fn as something that may or may not happen: what it changed is unknown afterwards.
+func (j *judge) maybe(fn func()) {
+	vars, cwd := cloneMap(j.vars), j.cwd
+	fn()
+	for k, v := range j.vars {
+		if old, ok := vars[k]; !ok || old != v {
+			j.vars[k] = anything
+		}
+	}
+	for k := range vars {
+		if _, ok := j.vars[k]; !ok {
+			j.setVar(k, anything)
+		}
+	}
+	if j.cwd != cwd {
+		j.cwd = anything
+	}
+}
+
+func cloneMap[V any](m map[string]V) map[string]V {
+	if m == nil {
+		return nil
+	}
+	out := make(map[string]V, len(m)+2)
+	for k, v := range m {
+		out[k] = v
+	}
+	return out
+}
+
+func (j *judge) setVar(name, value string) {
+	if j.vars == nil {
+		j.vars = make(map[string]string, 8)
+	}
+	j.vars[name] = value
+}
+
+func (j *judge) effect(e EffectSet) { j.rep.Effects |= e }
+
+// runScript judges the file a command would execute or source.
+func (j *judge) runScript(word string, judgeText func(string)) {
+	j.effect(Executes)
+	if !known(word) {
+		j.ask("shell.script-unknown", "which script would run is not known before it runs")
+		return
+	}
+	abs := j.resolve(word)
+	if w, ok := j.files[abs]; ok {
+		switch {
+		case w.net:
+			j.deny("shell.run-download", "a file just fetched from another machine would be run")
+		case w.known:
+			judgeText(w.text)
+			j.ask("shell.run-written", "a file written by this same command line would be run")
+		default:
+			j.deny("shell.run-written", "a file written by this same command line would be run, and its content is not known")
+		}
+		return
+	}
+	j.readPath(word)
+	if j.env.Files != nil {
+		if text, ok := j.env.Files.ReadFile(abs); ok {
+			sum := sha256.Sum256(text)
+			j.rep.Scripts = append(j.rep.Scripts, Script{Path: abs, Digest: "sha256:" + hex.EncodeToString(sum[:])})
+			judgeText(string(text))
+			return
+		}
+	}
+	j.ask("shell.script-unread", "the script that would run cannot be read beforehand")
+}
+
+// once judges a function nobody called, as if with unknown arguments: it may be exported, or called by a name that was not known.
+func (j *judge) once(name string, body *syntax.Stmt) {
+	if j.judged[body] {
+		return
+	}
+	args, vars, cwd := j.args, j.vars, j.cwd
+	j.vars = cloneMap(vars)
+	j.callFunc(name, body, []string{anything})
+	j.args, j.vars, j.cwd = args, vars, cwd
+}
+
+func (j *judge) uncalled() {
+	for _, n := range sortedKeys(j.funcs) {
+		j.once(n, j.funcs[n])
+	}
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}

@@ -1,0 +1,504 @@
+package shell
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// maxLoop bounds how many literal loop items are judged one by one.
+const maxLoop = 16
+
+func (j *judge) stmts(list []*syntax.Stmt) { j.stmtsFlow(list) }
+
+// stmtsFlow judges statements in order; the output is known when all of it is.
+func (j *judge) stmtsFlow(list []*syntax.Stmt) flow {
+	out := flow{piped: true, known: true}
+	for _, s := range list {
+		f := j.stmt(s)
+		out.known = out.known && f.known
+		out.text += f.text
+		out.net = out.net || f.net
+		if len(out.text) > MaxBytes {
+			out.known, out.text = false, ""
+		}
+		if j.stopped() {
+			return flow{piped: true, net: out.net}
+		}
+	}
+	return out
+}
+
+func (j *judge) stmt(s *syntax.Stmt) flow {
+	if !j.enter() {
+		j.leave()
+		return flow{}
+	}
+	defer j.leave()
+	saved := j.stdin
+	var written []string
+	if _, call := s.Cmd.(*syntax.CallExpr); !call {
+		for _, r := range s.Redirs {
+			if t := j.redirect(r); t != "" {
+				written = append(written, t)
+			}
+		}
+	}
+	out := j.cmd(s, &written)
+	if s.Cmd == nil && len(written) > 0 {
+		j.pos = s.Pos()
+		j.name = ""
+		j.truncated(written)
+	}
+	for _, w := range written {
+		j.wrote(w, out)
+	}
+	if len(written) > 0 {
+		out = flow{piped: true, known: true}
+	}
+	j.stdin = saved
+	return out
+}
+
+// truncated objects to emptying a file: a redirection with nothing to write into it.
+func (j *judge) truncated(targets []string) {
+	for _, t := range targets {
+		if !strings.HasPrefix(t, ">>") {
+			j.ask("shell.truncate", "the file would be emptied")
+		}
+	}
+}
+
+// wrote remembers what a file holds now, for the case that it is run later in the same text.
+func (j *judge) wrote(target string, f flow) {
+	abs := j.resolve(strings.TrimPrefix(target, ">>"))
+	if j.files == nil {
+		j.files = make(map[string]flow, 4)
+	}
+	if old, ok := j.files[abs]; ok && strings.HasPrefix(target, ">>") {
+		f = flow{known: old.known && f.known, text: old.text + f.text, net: old.net || f.net}
+	}
+	j.files[abs] = f
+}
+
+func (j *judge) cmd(s *syntax.Stmt, written *[]string) flow {
+	switch c := s.Cmd.(type) {
+	case *syntax.CallExpr:
+		return j.call(c, s.Redirs, written)
+	case *syntax.BinaryCmd:
+		return j.binary(c)
+	case *syntax.Block:
+		return j.stmtsFlow(c.Stmts)
+	case *syntax.Subshell:
+		return j.subshell(func() flow { return j.stmtsFlow(c.Stmts) })
+	case *syntax.IfClause:
+		return j.ifClause(c)
+	case *syntax.WhileClause:
+		j.loop(c, func() {
+			j.stmts(c.Cond)
+			j.stmts(c.Do)
+		})
+	case *syntax.ForClause:
+		j.forClause(c)
+	case *syntax.CaseClause:
+		j.caseClause(c)
+	case *syntax.FuncDecl:
+		j.funcDecl(c)
+	case *syntax.DeclClause:
+		j.pos = c.Pos()
+		j.declare(c)
+	case *syntax.TestClause:
+		j.pos = c.Pos()
+		j.test(c.X)
+	case *syntax.ArithmCmd:
+		j.pos = c.Pos()
+		j.arithm(c.X)
+	case *syntax.LetClause:
+		for _, x := range c.Exprs {
+			j.arithm(x)
+		}
+	case *syntax.TimeClause:
+		if c.Stmt != nil {
+			return j.stmt(c.Stmt)
+		}
+	case *syntax.CoprocClause:
+		return j.stmt(c.Stmt)
+	case nil:
+		return flow{known: true}
+	default:
+		j.pos = s.Pos()
+		j.deny("shell.construct", "the command uses a construct this analysis does not know")
+	}
+	return flow{piped: true, net: j.stdin.net}
+}
+
+func (j *judge) binary(c *syntax.BinaryCmd) flow {
+	switch c.Op {
+	case syntax.Pipe, syntax.PipeAll:
+		left := j.subshell(func() flow { return j.stmt(c.X) })
+		left.piped = true
+		if c.Op == syntax.PipeAll {
+			left.known = false
+		}
+		return j.subshell(func() flow {
+			saved := j.stdin
+			j.stdin = left
+			out := j.stmt(c.Y)
+			j.stdin = saved
+			out.net = out.net || left.net
+			return out
+		})
+	}
+	a := j.stmt(c.X)
+	var b flow
+	if c.Op == syntax.AndStmt {
+		// What follows && only runs if the left side worked, so a cd on the left holds on the right; afterwards either may be true.
+		b = j.stmt(c.Y)
+	} else {
+		j.maybe(func() { b = j.stmt(c.Y) })
+	}
+	return flow{piped: true, known: a.known && b.known && c.Op == syntax.AndStmt, text: a.text + b.text, net: a.net || b.net}
+}
+
+func (j *judge) ifClause(c *syntax.IfClause) flow {
+	out := flow{piped: true}
+	for ; c != nil; c = c.Else {
+		out.net = j.stmtsFlow(c.Cond).net || out.net
+		then := c.Then
+		j.maybe(func() { out.net = j.stmtsFlow(then).net || out.net })
+	}
+	return out
+}
+
+// loop judges a body that may run any number of times: whatever it assigns is unknown when it starts.
+func (j *judge) loop(n syntax.Node, body func()) {
+	syntax.Walk(n, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Assign:
+			if n.Name != nil {
+				j.setVar(n.Name.Value, anything)
+			}
+		case *syntax.WordIter:
+			j.setVar(n.Name.Value, anything)
+		}
+		return true
+	})
+	j.maybe(body)
+}
+
+func (j *judge) forClause(c *syntax.ForClause) {
+	switch l := c.Loop.(type) {
+	case *syntax.WordIter:
+		j.pos = l.Pos()
+		items := j.fields(l.Items)
+		if !l.InPos.IsValid() {
+			items = []string{anything}
+		}
+		name := l.Name.Value
+		if len(items) > maxLoop {
+			items = []string{anything}
+		}
+		for _, item := range items {
+			for _, v := range j.glob(item) {
+				j.loop(&syntax.Block{Stmts: c.Do}, func() {
+					j.setVar(name, v)
+					j.stmts(c.Do)
+				})
+			}
+		}
+		j.setVar(name, anything)
+	case *syntax.CStyleLoop:
+		j.arithm(l.Init)
+		j.arithm(l.Cond)
+		j.arithm(l.Post)
+		j.loop(c, func() { j.stmts(c.Do) })
+	}
+}
+
+func (j *judge) caseClause(c *syntax.CaseClause) {
+	j.pos = c.Pos()
+	j.single(c.Word)
+	for _, it := range c.Items {
+		for _, p := range it.Patterns {
+			j.single(p)
+		}
+		j.maybe(func() { j.stmts(it.Stmts) })
+	}
+}
+
+func (j *judge) funcDecl(c *syntax.FuncDecl) {
+	if j.funcs == nil {
+		j.funcs = make(map[string]*syntax.Stmt, 4)
+	}
+	if c.Name != nil {
+		j.funcs[c.Name.Value] = c.Body
+	}
+	for _, n := range c.Names {
+		j.funcs[n.Value] = c.Body
+	}
+}
+
+// callFunc judges a function's body with its arguments.
+func (j *judge) callFunc(name string, body *syntax.Stmt, args []string) flow {
+	if contains(j.calls, name) {
+		if forks(body) {
+			j.deny("shell.fork-bomb", "the function starts copies of itself without end")
+		} else {
+			j.ask("shell.recursion", "the function calls itself, so what it does cannot be followed to the end")
+		}
+		return flow{}
+	}
+	if j.judged == nil {
+		j.judged = make(map[*syntax.Stmt]bool, 4)
+	}
+	j.judged[body] = true
+	saved := j.args
+	j.args = args
+	j.calls = append(j.calls, name)
+	out := j.stmt(body)
+	j.calls = j.calls[:len(j.calls)-1]
+	j.args = saved
+	return out
+}
+
+// forks reports whether a body starts something in the background or in a pipe.
+func forks(body *syntax.Stmt) bool {
+	found := false
+	syntax.Walk(body, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Stmt:
+			found = found || n.Background
+		case *syntax.BinaryCmd:
+			found = found || n.Op == syntax.Pipe || n.Op == syntax.PipeAll
+		}
+		return !found
+	})
+	return found
+}
+
+func (j *judge) test(x syntax.TestExpr) {
+	switch x := x.(type) {
+	case *syntax.Word:
+		j.single(x)
+	case *syntax.ParenTest:
+		if j.enter() {
+			j.test(x.X)
+		}
+		j.leave()
+	case *syntax.UnaryTest:
+		if w, ok := x.X.(*syntax.Word); ok && (x.Op == syntax.TsVarSet || x.Op == syntax.TsRefVar) {
+			j.subscript(j.single(w))
+			return
+		}
+		j.test(x.X)
+	case *syntax.BinaryTest:
+		j.test(x.X)
+		j.test(x.Y)
+		switch x.Op {
+		case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr:
+			for _, side := range []syntax.TestExpr{x.X, x.Y} {
+				if w, ok := side.(*syntax.Word); ok {
+					j.arithWord(w)
+				}
+			}
+		}
+	}
+}
+
+// call judges a simple command: redirections, assignments, then the program.
+func (j *judge) call(c *syntax.CallExpr, redirs []*syntax.Redirect, written *[]string) flow {
+	j.pos = c.Pos()
+	j.name = ""
+	j.netSubst = false
+	argv := j.fields(c.Args)
+	if len(argv) > 0 {
+		j.name = plain(argv[0])
+	}
+	for _, r := range redirs {
+		if t := j.redirect(r); t != "" {
+			*written = append(*written, t)
+		}
+	}
+	if len(c.Args) == 0 {
+		for _, a := range c.Assigns {
+			j.assign(a, false)
+		}
+		if len(*written) > 0 {
+			j.truncated(*written)
+		}
+		return flow{known: true}
+	}
+	var restore map[string]string
+	if len(c.Assigns) > 0 {
+		restore = cloneMap(j.vars)
+		for _, a := range c.Assigns {
+			j.assign(a, true)
+		}
+	}
+	pos, net := j.pos, j.netSubst
+	out := j.command(argv)
+	j.pos, j.netSubst = pos, net
+	if len(c.Assigns) > 0 {
+		j.vars = restore
+	}
+	if len(argv) > 0 && (argv[0] == ":" || argv[0] == "true" || argv[0] == "false") && len(*written) > 0 {
+		j.truncated(*written)
+	}
+	return out
+}
+
+// assign judges and records NAME=value; env is true when the value is passed to a program.
+func (j *judge) assign(a *syntax.Assign, env bool) {
+	if a.Index != nil {
+		j.arithm(a.Index)
+	}
+	if a.Array != nil {
+		for _, e := range a.Array.Elems {
+			j.arithm(e.Index)
+			if e.Value != nil {
+				j.single(e.Value)
+			}
+		}
+		j.setVar(a.Name.Value, anything)
+		return
+	}
+	if a.Name == nil || a.Naked {
+		return
+	}
+	v := j.single(a.Value)
+	name := a.Name.Value
+	if a.Append {
+		old, ok := j.lookup(name)
+		if !ok {
+			old = anything
+		}
+		v = old + v
+	}
+	if a.Index != nil {
+		v = anything
+	}
+	j.envVar(name, v, env)
+	j.setVar(name, v)
+}
+
+// declare judges export, declare, typeset, local, readonly and nameref.
+func (j *judge) declare(c *syntax.DeclClause) {
+	j.name = c.Variant.Value
+	j.rep.Commands++
+	export := c.Variant.Value == "export"
+	for _, a := range c.Args {
+		if a.Naked && a.Value != nil {
+			for _, w := range j.fields([]*syntax.Word{a.Value}) {
+				if strings.HasPrefix(w, "-") && strings.Contains(w, "x") {
+					export = true
+				}
+				if n, v, ok := strings.Cut(w, "="); ok && known(n) {
+					j.subscript(n)
+					j.envVar(n, v, export)
+					j.setVar(n, v)
+				} else if !known(w) {
+					j.ask("shell.dynamic-assignment", "which variable would be set is not known")
+				}
+			}
+			continue
+		}
+		j.assign(a, true)
+	}
+}
+
+// redirect judges one redirection and returns the file it writes, prefixed with ">>" when it appends, or "".
+func (j *judge) redirect(r *syntax.Redirect) string {
+	switch r.Op {
+	case syntax.Hdoc, syntax.DashHdoc:
+		j.stdin = flow{piped: true, known: true, text: j.hdoc(r)}
+		return ""
+	case syntax.WordHdoc:
+		net := j.netSubst
+		j.netSubst = false
+		text := j.single(r.Word)
+		j.stdin = flow{piped: true, known: known(text), text: text + "\n", net: j.netSubst}
+		j.netSubst = net
+		return ""
+	}
+	target := j.single(r.Word)
+	if net, ok := strings.CutPrefix(target, "/dev/tcp/"); ok || strings.HasPrefix(target, "/dev/udp/") {
+		j.effect(Network)
+		if h, _, found := strings.Cut(strings.TrimPrefix(net, "/dev/udp/"), "/"); found {
+			j.host(h)
+		}
+		j.deny("shell.net-redirect", "the redirection opens a network connection")
+		return ""
+	}
+	switch r.Op {
+	case syntax.RdrIn:
+		j.readPath(target)
+		j.stdin = j.fileFlow(target)
+	case syntax.DplIn:
+		return ""
+	case syntax.DplOut:
+		if target == "-" || isDigits(strings.TrimSuffix(target, "-")) {
+			return ""
+		}
+		j.writePath(target)
+		return target
+	case syntax.RdrInOut:
+		j.readPath(target)
+		j.writePath(target)
+		return ">>" + target
+	case syntax.AppOut, syntax.AppAll:
+		j.writePath(target)
+		return ">>" + target
+	default:
+		j.writePath(target)
+		if r.N != nil && r.N.Value == "2" {
+			return ""
+		}
+		return target
+	}
+	return ""
+}
+
+// hdoc expands a here-document; a quoted delimiter keeps it literal.
+func (j *judge) hdoc(r *syntax.Redirect) string {
+	if r.Hdoc == nil {
+		return ""
+	}
+	for _, p := range r.Word.Parts {
+		switch p := p.(type) {
+		case *syntax.SglQuoted, *syntax.DblQuoted:
+			return r.Hdoc.Lit()
+		case *syntax.Lit:
+			if strings.IndexByte(p.Value, '\\') >= 0 {
+				return r.Hdoc.Lit()
+			}
+		}
+	}
+	b := builder{quoted: true}
+	j.parts(&b, r.Hdoc.Parts, false)
+	b.flush()
+	return strings.Join(b.out, "")
+}
+
+// fileFlow is the content of a file as far as it is known.
+func (j *judge) fileFlow(word string) flow {
+	abs := j.resolve(word)
+	if f, ok := j.files[abs]; ok {
+		f.piped = true
+		return f
+	}
+	if j.env.Files != nil && known(word) {
+		if text, ok := j.env.Files.ReadFile(abs); ok && len(text) <= MaxBytes {
+			return flow{piped: true, known: true, text: string(text)}
+		}
+	}
+	return flow{piped: true}
+}
+
+func isDigits(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != ""
+}
