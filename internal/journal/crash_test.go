@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"passepartout/internal/journal"
 )
 
@@ -23,7 +25,12 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, writeUntilKilled(dir))
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if err := goleak.Find(); code == 0 && err != nil { // every journal's writer ends with it
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
 }
 
 // writeUntilKilled is the child of the crash test: several goroutines append
