@@ -138,6 +138,9 @@ func (w *walk) withParents(p string) error {
 		if err := w.add(d); err != nil {
 			return err
 		}
+		if w.images[d].Kind == Link {
+			return fmt.Errorf("scope: %s goes through the symbolic link %s", p, d)
+		}
 	}
 	return w.tree(p)
 }

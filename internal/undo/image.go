@@ -90,10 +90,28 @@ func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
+// lstat is root.Lstat without following links on the way either: below a link
+// there is nothing, whatever it points to.
+func lstat(root *os.Root, rel string) (fs.FileInfo, error) {
+	for i, c := range rel {
+		if c != filepath.Separator {
+			continue
+		}
+		info, err := root.Lstat(rel[:i])
+		if err != nil {
+			return nil, err
+		}
+		if !info.IsDir() {
+			return nil, fmt.Errorf("%s: %w", rel, syscall.ENOTDIR)
+		}
+	}
+	return root.Lstat(rel)
+}
+
 // image reads the state of rel below root. With keep, contents go to the blob
 // store; without, they are only hashed.
 func (s *Store) image(root *os.Root, rel string, keep bool) (Image, error) {
-	info, err := root.Lstat(rel)
+	info, err := lstat(root, rel)
 	if absent(err) {
 		return Image{Kind: Absent}, nil
 	}

@@ -222,7 +222,7 @@ func (a *applier) apply(changes []Change) error {
 // clear removes what stands in the way of what is to be there.
 func (a *applier) clear(c Change) error {
 	_, then := c.sides(a.back)
-	info, err := a.root.Lstat(c.Path)
+	info, err := lstat(a.root, c.Path)
 	if absent(err) {
 		return nil
 	}

@@ -147,6 +147,8 @@ func TestUndoAndRedoSwapExactly(t *testing.T) {
 		"a file become a directory":         "rm a; mkdir a; echo x > a/x",
 		"a directory become a file":         "rm -r d; echo x > d",
 		"a file become a link":              "ln -sf /etc/passwd a",
+		"a directory become a link":         "mv d e; ln -s e d",
+		"a directory become a link outside": "rm -r d; ln -s /etc d",
 		"a link moved":                      "ln -sfn elsewhere l",
 		"a link become a file":              "rm l; echo x > l",
 		"modes":                             "chmod 600 a; chmod 700 d; chmod 4755 d/one",
@@ -337,13 +339,14 @@ func TestAToolCapturesOneFileAndTheDirectoriesItMakes(t *testing.T) {
 func TestScopesThatLeaveTheirRootAreRefused(t *testing.T) {
 	p := newPlace(t, undo.Options{})
 	defer p.remove()
-	p.sh(t, "ln -s /etc link")
+	p.sh(t, "ln -s /etc link; mkdir inside; ln -s inside near")
 	for name, s := range map[string]undo.Scope{
 		"relative root":     {Root: "here"},
 		"root through link": {Root: filepath.Join(p.root, "link")},
 		"path upwards":      {Root: p.root, Paths: []string{"../store"}},
 		"absolute path":     {Root: p.root, Paths: []string{"/etc/passwd"}},
 		"path through link": {Root: p.root, Paths: []string{"link/passwd"}},
+		"path through near": {Root: p.root, Paths: []string{"near/file"}},
 		"no such root":      {Root: filepath.Join(p.root, "none")},
 	} {
 		if _, err := p.store.Begin(name, "", s); err == nil {
