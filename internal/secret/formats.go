@@ -243,7 +243,7 @@ func formatTriggers() []trigger {
 
 // match checks the text after a prefix.
 func (f format) match(c *cursor) (Match, bool) {
-	if !boundary(c.text, c.start) {
+	if !boundary(c.text, c.start) || c.end-c.start < 3 && c.start > 0 && strings.IndexByte("-+/", c.text[c.start-1]) >= 0 {
 		return Match{}, false
 	}
 	limit := maxValue
@@ -264,8 +264,12 @@ func (f format) match(c *cursor) (Match, bool) {
 // stuffed reports whether a token's body was filled in by hand to show its shape.
 func stuffed(body string) bool {
 	low := strings.ToLower(body)
-	return strings.Contains(low, "xxxxx") || strings.Contains(body, "EXAMPLE") || strings.Contains(low, "redacted") || strings.Contains(low, "your") && strings.Contains(low, "here") ||
-		strings.Contains(body, ".....") || strings.Contains(low, "placeholder")
+	for _, mark := range [...]string{"xxxxx", "redacted", "placeholder", "....."} {
+		if strings.Contains(low, mark) {
+			return true
+		}
+	}
+	return strings.Contains(body, "EXAMPLE") || strings.Contains(low, "your") && strings.Contains(low, "here")
 }
 
 // notDull accepts anything but a few characters repeated.

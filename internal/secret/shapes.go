@@ -24,6 +24,8 @@ var shapes = []trigger{
 	{word: "requirepass", rule: passOption},
 	{word: "identified by '", rule: passOption},
 	{word: "identified with", rule: nativePassword},
+	{word: "chpasswd", rule: chpasswd},
+	{word: "net user ", rule: netUser},
 	{word: "$", rule: passwordHash},
 	{word: "{ssha", rule: passwordHash},
 	{word: "securestring", rule: passOption},
@@ -150,7 +152,7 @@ func webToken(c *cursor) (Match, bool) {
 	if c.start > 0 && c.text[c.start-1] == '.' && c.start > 1 && urlSafe[c.text[c.start-2]] {
 		return Match{}, false
 	}
-	n := setOfToken.runLen(c.text, c.start, 4*maxValue)
+	n := jwtBody.runLen(c.text, c.start, 4*maxValue)
 	token := c.text[c.start : c.start+n]
 	head, rest, ok := strings.Cut(token, ".")
 	if !ok || len(head) < 12 || len(rest) < 16 || stuffed(token) {
@@ -162,8 +164,6 @@ func webToken(c *cursor) (Match, bool) {
 	}
 	return found("json-web-token", Token, c.start, c.start+n)
 }
-
-var setOfToken = setOf("0-9a-zA-Z_.=\x2d")
 
 // urlPassword finds user:password@host.
 func urlPassword(c *cursor) (Match, bool) {
@@ -212,11 +212,19 @@ func urlStandIn(pass string) bool {
 	case "pass", "password", "passwd", "pwd", "pw", "token", "xxx", "your_password", "yourpassword", "mypassword", "my_password":
 		return true
 	}
-	return template(pass) || strings.Contains(pass, "***") || strings.Contains(strings.ToLower(pass), "xxxx") || strings.Contains(pass, "...") || strings.Contains(pass, "redacted") || strings.HasPrefix(pass, "$") || strings.HasPrefix(pass, ":")
+	for _, mark := range [...]string{"***", "xxxx", "XXXX", "...", "redacted"} {
+		if strings.Contains(pass, mark) {
+			return true
+		}
+	}
+	return template(pass) || pass[0] == '$' || pass[0] == ':'
 }
 
 // authorization reads a header's or option's scheme and credential.
 func authorization(c *cursor) (Match, bool) {
+	if !boundary(c.text, c.start) {
+		return Match{}, false
+	}
 	i := skipTo(c.text, c.end, " \t:='\"\\>")
 	scheme := i
 	for i < len(c.text) && (letters[c.text[i]] || c.text[i] == '-') && i-scheme < 16 {
@@ -308,10 +316,18 @@ func userOption(c *cursor) (Match, bool) {
 	return found("user-password-option", Password, i+len(user)+1, i+len(arg))
 }
 
+// tools take a user or password by -u or -p.
+var tools = []string{
+	"curl", "wget", "docker login", "podman login", "helm", "skopeo", "mysql", "mariadb", "sshpass", "ldap", "smbclient", "http ", "https ",
+	"mongo", "redis-cli", "lftp", "oc login", "az login", "rclone", "cqlsh", "nuget", "twine", "sqlcmd", "bcp", "kinit", "crane", "net use",
+	"influx", "mosquitto", "7z", "zip", "unzip", "openssl", "htpasswd", "sqlplus", "psexec", "xfreerdp", "rdesktop", "psql", "svn ",
+	"hdiutil", "registry login", "logins", "nmcli",
+}
+
 // toolBefore reports whether a short option belongs to a program that takes credentials by it.
 func toolBefore(text string, at int) bool {
 	line := text[max(0, at-400):at]
-	for _, tool := range [...]string{"curl", "wget", "docker login", "podman login", "helm", "skopeo", "mysql", "mariadb", "sshpass", "ldap", "smbclient", "http ", "https ", "mongo", "redis-cli", "lftp", "oc login", "az login", "rclone", "cqlsh", "nuget", "twine", "sqlcmd", "bcp", "kinit", "crane", "net use", "influx", "mosquitto", "7z", "zip", "unzip", "openssl", "htpasswd", "sqlplus", "psexec", "xfreerdp", "rdesktop", "psql", "svn ", "hdiutil", "registry login", "logins", "nmcli"} {
+	for _, tool := range tools {
 		if i := strings.LastIndex(line, tool); i >= 0 && !strings.Contains(strings.ReplaceAll(line[i:], "\\\n", ""), "\n") {
 			return true
 		}
@@ -369,6 +385,39 @@ func nativePassword(c *cursor) (Match, bool) {
 	return Match{}, false
 }
 
+// chpasswd is fed user:password lines, usually by an echo just before it.
+func chpasswd(c *cursor) (Match, bool) {
+	lo := max(0, c.start-120)
+	before := c.text[lo:c.start]
+	if i := strings.LastIndexByte(before, '\n'); i >= 0 {
+		lo, before = lo+i+1, before[i+1:]
+	}
+	i := strings.LastIndexByte(before, ':')
+	if i < 1 || !word[before[i-1]] {
+		return Match{}, false
+	}
+	n := strings.IndexAny(before[i+1:], " '\"|\\")
+	if n < 4 || placeholder(before[i+1:i+1+n]) {
+		return Match{}, false
+	}
+	return found("password-option", Password, lo+i+1, lo+i+1+n)
+}
+
+// netUser reads Windows' "net user NAME PASSWORD".
+func netUser(c *cursor) (Match, bool) {
+	i := c.end + dotted.runLen(c.text, c.end, 64)
+	at := skipTo(c.text, i, " \"")
+	n := 0
+	for at+n < len(c.text) && n < 128 && c.text[at+n] > ' ' && c.text[at+n] != '"' {
+		n++
+	}
+	v := c.text[at : at+n]
+	if i == c.end || at == i || n < 5 || v[0] == '/' || v[0] == '*' || placeholder(v) || measure(v).kinds() < 2 {
+		return Match{}, false
+	}
+	return found("password-option", Password, at, at+n)
+}
+
 // crypts are the beginnings of salted password hashes, with the least length of what follows.
 var crypts = []struct {
 	prefix string
@@ -392,9 +441,18 @@ func passwordHash(c *cursor) (Match, bool) {
 	return Match{}, false
 }
 
+// Alphabets of particular shapes.
 var (
-	crypted   = setOf("0-9a-zA-Z./$=,*+{}@_\x2d")
-	printable = setOf(" -~")
+	tokenBytes   = setOf("0-9a-zA-Z+/=_.~%:$|\x2d")
+	jwtBody      = setOf("0-9a-zA-Z_.=\x2d")
+	clientSecret = setOf("0-9a-zA-Z_.~\x2d")
+	signed       = setOf("0-9a-zA-Z+/=%_\x2d")
+	urlPath      = setOf("0-9a-zA-Z_/@=&?+%.~\x2d")
+	hexPair      = setOf("0-9a-f:")
+	flyBody      = setOf("0-9a-zA-Z+/=_,\x2d")
+	padded       = setOf("0-9a-zA-Z_=\x2d")
+	crypted      = setOf("0-9a-zA-Z./$=,*+{}@_\x2d")
+	printable    = setOf(" -~")
 )
 
 func openAIMarker(c *cursor) (Match, bool) {
@@ -408,9 +466,8 @@ func openAIMarker(c *cursor) (Match, bool) {
 
 // azureClientSecret has three characters and a digit before the marker and thirty-odd behind it.
 func azureClientSecret(c *cursor) (Match, bool) {
-	body := setOf("0-9a-zA-Z_.~\x2d")
-	before := back(body, c.text, c.start, 5)
-	after := body.runLen(c.text, c.end, 41)
+	before := back(clientSecret, c.text, c.start, 5)
+	after := clientSecret.runLen(c.text, c.end, 41)
 	if before != 4 || !digits[c.text[c.start-1]] || after < 31 || after > 34 || !looksRandom(c.text[c.end:c.end+after]) {
 		return Match{}, false
 	}
@@ -442,8 +499,7 @@ func azureSignature(c *cursor) (Match, bool) {
 	if !boundary(c.text, c.start) {
 		return Match{}, false
 	}
-	body := setOf("0-9a-zA-Z+/=%_\x2d")
-	n := body.runLen(c.text, c.end, 200)
+	n := signed.runLen(c.text, c.end, 200)
 	if n < 40 || !looksRandom(c.text[c.end:c.end+n]) {
 		return Match{}, false
 	}
@@ -461,7 +517,7 @@ func mailchimpKey(c *cursor) (Match, bool) {
 
 func terraformToken(c *cursor) (Match, bool) {
 	before := back(alnum, c.text, c.start, 20)
-	after := setOf("0-9a-zA-Z_=\x2d").runLen(c.text, c.end, 100)
+	after := padded.runLen(c.text, c.end, 100)
 	if before != 14 || after < 60 || !looksRandom(c.text[c.end:c.end+after]) {
 		return Match{}, false
 	}
@@ -486,8 +542,7 @@ func maxmindKey(c *cursor) (Match, bool) {
 
 // webhook URLs are credentials: whoever has one may post.
 func webhook(c *cursor) (Match, bool) {
-	body := setOf("0-9a-zA-Z_/@=&?+%.~\x2d")
-	n := body.runLen(c.text, c.end, 600)
+	n := urlPath.runLen(c.text, c.end, 600)
 	path := c.text[c.end : c.end+n]
 	last := 0
 	for part := range strings.FieldsFuncSeq(path, func(r rune) bool { return r == '/' || r == '?' || r == '&' || r == '=' }) {
@@ -512,7 +567,7 @@ func serviceAccount(c *cursor) (Match, bool) {
 
 func contribsys(c *cursor) (Match, bool) {
 	i := skipTo(c.text, c.end, "=: '\"")
-	n := setOf("0-9a-f:").runLen(c.text, i, 40)
+	n := hexPair.runLen(c.text, i, 40)
 	if i == c.end || n != 17 {
 		return Match{}, false
 	}
@@ -547,7 +602,7 @@ func seedPhrase(c *cursor) (Match, bool) {
 }
 
 func flyToken(c *cursor) (Match, bool) {
-	n := setOf("0-9a-zA-Z+/=_,\x2d").runLen(c.text, c.end, maxValue)
+	n := flyBody.runLen(c.text, c.end, maxValue)
 	if n < 40 {
 		return Match{}, false
 	}
@@ -606,5 +661,3 @@ func skipTo(text string, i int, chars string) int {
 func tokenRun(text string, i int) int {
 	return tokenBytes.runLen(text, i, maxValue)
 }
-
-var tokenBytes = setOf("0-9a-zA-Z+/=_.~%:$|\x2d")

@@ -21,8 +21,10 @@ var commonPair = func() (t [26][26]bool) {
 // profile counts what a value is made of.
 type profile struct {
 	n, lower, upper, digit, other int
+	hex                           int // hexadecimal digits
 	distinct                      int
 	breaks                        int // neighbours that words seldom have: odd letter pairs, changes between letters and digits
+	switches                      int // changes between lower case, upper case and digits
 	longest                       int // longest run of one character
 }
 
@@ -42,6 +44,9 @@ func measure(s string) profile {
 		default:
 			p.other++
 		}
+		if anyHex[c] {
+			p.hex++
+		}
 		if !seen[c] {
 			seen[c] = true
 			p.distinct++
@@ -55,8 +60,23 @@ func measure(s string) profile {
 		if i > 0 && odd(s[i-1], c) {
 			p.breaks++
 		}
+		if i > 0 && kind(s[i-1]) != kind(c) {
+			p.switches++
+		}
 	}
 	return p
+}
+
+func kind(c byte) int {
+	switch {
+	case c >= 'a' && c <= 'z':
+		return 1
+	case c >= 'A' && c <= 'Z':
+		return 2
+	case c >= '0' && c <= '9':
+		return 3
+	}
+	return 0
 }
 
 // odd reports whether b after a is unusual in words and names. A lower-case letter before an upper-case one is how names are joined.
@@ -92,8 +112,13 @@ func (p profile) random() bool {
 	if p.longest > 5 && p.longest*3 > p.n {
 		return false
 	}
+	if p.hex == p.n && p.n >= 32 && p.digit > 0 {
+		return p.distinct >= 8
+	}
 	share := 100 * p.breaks / (p.n - 1)
 	switch {
+	case p.n >= 20 && p.kinds() == 3 && 100*p.switches/(p.n-1) >= 45:
+		return true
 	case p.digit == 0:
 		return share >= 28
 	case p.n < 16:
@@ -106,7 +131,7 @@ func (p profile) random() bool {
 func looksRandom(s string) bool { return measure(s).random() }
 
 // stand-ins are what people write where a secret would be. A value that is one of these, or is made of these and separators, is none.
-var standIns = wordSet(`password passwd passwort passphrase pass pwd pw secret secrets token tokens key keys apikey api credential credentials creds auth
+var standIns = wordSet(`password passwords option options passwd passwort passphrase pass pwd pw secret secrets token tokens key keys apikey api credential credentials creds auth
 	user username admin login name email id root test tests testing example examples sample demo dummy fake mock foo bar baz foobar qux placeholder changeme change
 	replaceme replace me your yours my our mysecret mypassword mytoken mykey here insert enter put todo tbd none null nil undefined void empty blank unset
 	true false yes no on off string str text int integer number bool boolean bytes char varchar object array list map dict any optional required hidden masked
@@ -117,6 +142,18 @@ var standIns = wordSet(`password passwd passwort passphrase pass pwd pw secret s
 	random access refresh client server service account accounts session cookie header plain plaintext hash hashed encrypted encoded sha256 md5 bcrypt disabled enabled
 	prompt ask manual auto read write only authentication authorization mandatory rotate rotation policy manager vault store storage keyring file path url uri host
 	endpoint expiry expires method mode format prefix suffix length min max count limit usage used cached total budget json yaml xml html css http https`)
+
+// standInMarks are parts that no generated secret has, in lower case.
+var standInMarks = []string{
+	"redacted", "xxxx", "****", "....", "placeholder", "changeme", "change-me", "change_me", "your-", "your_", "yourpass", "yourtoken", "yoursecret", "yourkey",
+	"yourapi", "insert", "replace", "<your", "notapassword", "notasecret", "not-a-", "afake", "fakekey", "dummy",
+}
+
+// templateMarks are the signs of values that a program fills in, and of patterns that describe values.
+var templateMarks = []string{
+	"${", "{{", "}}", "$(", "<%", "%>", "#{", "`$", "process.env", "os.environ", "getenv", "System.", "{0}", "{1}", "{2}", "{3}", "%s", "%v", "%d",
+	"[a-z", "[A-Z", "[0-9", "[^", `\d`, `\w`,
+}
 
 func wordSet(words string) map[string]bool {
 	m := make(map[string]bool)
@@ -132,12 +169,15 @@ func placeholder(s string) bool {
 		return true
 	}
 	low := strings.ToLower(s)
-	for _, w := range [...]string{"redacted", "xxxx", "****", "....", "placeholder", "changeme", "change-me", "change_me", "your-", "your_", "yourpass", "yourtoken", "yoursecret", "yourkey", "yourapi", "insert", "replace", "<your", "notapassword", "notasecret", "not-a-", "afake", "fakekey", "dummy"} {
-		if strings.Contains(low, w) {
+	for _, mark := range standInMarks {
+		if strings.Contains(low, mark) {
 			return true
 		}
 	}
-	if strings.Contains(s, "EXAMPLE") {
+	switch {
+	case strings.Contains(s, "EXAMPLE"), strings.HasSuffix(s, "..."), strings.HasSuffix(s, "…"):
+		return true
+	case strings.Contains(s, "Password") && letters.all(s): // a name, such as challengePassword
 		return true
 	}
 	if p := measure(s); p.distinct <= 2 || p.longest*2 > p.n && p.n >= 8 {
@@ -155,28 +195,20 @@ func allStandIns(low string) bool {
 		}
 		words++
 	}
-	return words > 0 && strings.Trim(low, "abcdefghijklmnopqrstuvwxyz-_ .:/0123456789!") == "" && strings.Count(low, "")-1 < 40 && digitsIn(low) <= 1
+	return words > 0 && len(low) < 40 && measure(low).digit <= 1 && wordy.all(low)
 }
 
-func digitsIn(s string) int {
-	n := 0
-	for i := 0; i < len(s); i++ {
-		if digits[s[i]] {
-			n++
-		}
-	}
-	return n
-}
+var wordy = setOf("a-z0-9_ .:/!\x2d")
 
 // template reports whether the value is to be filled in by a program: a variable, a substitution, a format verb.
 func template(s string) bool {
 	switch c := s[0]; {
-	case c == '$' && len(s) > 1, c == '<' && strings.HasSuffix(s, ">"), c == '{' && strings.HasSuffix(s, "}"), c == '[' && strings.HasSuffix(s, "]"), c == '(' && strings.HasSuffix(s, ")"):
+	case c == '$' && len(s) > 1:
 		return true
-	case c == '%' && s[len(s)-1] == '%':
+	case strings.IndexByte("<{[(%", c) >= 0 && strings.IndexByte(">}])%", s[len(s)-1]) >= 0:
 		return true
 	}
-	for _, mark := range [...]string{"${", "{{", "}}", "$(", "<%", "%>", "#{", "`$", "process.env", "os.environ", "getenv", "System.", "{0}", "{1}", "{2}", "{3}", "%s", "%v", "%d"} {
+	for _, mark := range templateMarks {
 		if strings.Contains(s, mark) {
 			return true
 		}
@@ -187,19 +219,41 @@ func template(s string) bool {
 // elided reports whether the text goes on with a mark of omission, so that what stands before it is only the beginning of something.
 func elided(text string, end int) bool {
 	rest := text[end:min(len(text), end+12)]
-	return strings.HasPrefix(rest, "..") || strings.HasPrefix(rest, "…") || strings.HasPrefix(rest, "***") || strings.HasPrefix(strings.ToLower(strings.TrimLeft(rest, " ([<")), "redact")
+	for _, mark := range [...]string{"..", "…", "***"} {
+		if strings.HasPrefix(rest, mark) {
+			return true
+		}
+	}
+	return strings.HasPrefix(strings.ToLower(strings.TrimLeft(rest, " ([<")), "redact")
+}
+
+// joinedWords reports names such as MatrixView4x4: few digits, and capitals only where words begin.
+func joinedWords(s string) bool {
+	if !word.all(s) {
+		return false
+	}
+	p := measure(s)
+	return (p.upper > 0 || strings.Contains(s, "_")) && p.digit*6 <= p.n && p.switches*3 <= p.n && 100*p.breaks < 35*p.n
 }
 
 // codeLike reports whether an unquoted value is an expression: a path of names, a call, a type.
 func codeLike(s string) bool {
-	if strings.ContainsAny(s, "()[]{}<>\\") || strings.Contains(s, "::") || strings.Contains(s, "->") || strings.Contains(s, "&&") {
+	if strings.ContainsAny(s, "()[]{}<>\\") {
 		return true
+	}
+	for _, op := range [...]string{"::", "->", "&&"} {
+		if strings.Contains(s, op) {
+			return true
+		}
 	}
 	if (s[0] == '&' || s[0] == '*') && word.all(s[1:]) {
 		return true
 	}
-	if !letters[s[0]] && s[0] != '_' && s[0] != '&' && s[0] != '*' && s[0] != '.' && s[0] != '/' && s[0] != '~' {
+	if !letters[s[0]] && strings.IndexByte("_&*./~", s[0]) < 0 {
 		return false
+	}
+	if p := measure(s); p.n >= 24 && p.kinds() == 3 && p.random() && !strings.Contains(s, ".") {
+		return false // base64 has slashes too
 	}
 	// A dotted or slashed path of plain names.
 	if strings.ContainsAny(s, "./") && !strings.ContainsAny(s, "+=!@#$%^") {
