@@ -3,6 +3,7 @@ package sexp_test
 import (
 	"errors"
 	"io"
+	"strings"
 	"testing"
 
 	"passepartout/internal/sexp"
@@ -27,6 +28,9 @@ func FuzzReadPrint(f *testing.F) {
 			case errors.Is(err, io.EOF):
 				return
 			case errors.As(err, &syntax):
+				if strings.Contains(syntax.Msg, "internal error") {
+					t.Fatal(syntax)
+				}
 				if syntax.Offset < 0 || syntax.Offset > len(src) || syntax.Line < 1 || syntax.Col < 1 {
 					t.Fatalf("error outside the input: %+v", syntax)
 				}

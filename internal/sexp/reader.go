@@ -136,8 +136,8 @@ func (r *Reader) Read() (v Value, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			e, ok := p.(*SyntaxError)
-			if !ok {
-				panic(p)
+			if !ok { // a mistake of ours must not end the process of whoever was sent the input
+				e = r.errorAt(min(r.off, len(r.src)), "internal error: %v", p)
 			}
 			r.err, v, err = e, nil, e
 		}
