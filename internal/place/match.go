@@ -119,12 +119,37 @@ func classify(elems []string) Kind {
 		k = strictest(k, special.deep[0], elems, i)
 	}
 	leaf := elems[len(elems)-1]
+	if k < Secret && namedSecret(leaf) && !matchAny(exemptNames, elems[len(elems)-1:]) && !matchAny(exemptRoots, elems) {
+		k = Secret
+	}
 	k = strictest(k, special.leaf[leaf[len(leaf)-1]], elems, len(elems)-1)
 	k = strictest(k, special.leaf[0], elems, len(elems)-1)
 	if (k == System || k == Device) && matchAny(openRoots, elems) {
 		return Ordinary
 	}
 	return k
+}
+
+// namedSecret reports whether a file's name says that it lists secrets.
+func namedSecret(leaf string) bool {
+	stem, ext, ok := strings.Cut(leaf, ".")
+	if ok && secretStems[stem] && dataExts[ext] {
+		return true
+	}
+	dot := strings.LastIndexByte(leaf, '.')
+	if dot <= 0 || !dataExts[leaf[dot+1:]] {
+		return false
+	}
+	joint := strings.LastIndexAny(leaf[:dot], "-_.")
+	return joint >= 0 && secretPlurals[leaf[joint+1:dot]]
+}
+
+func wordSet(words string) map[string]bool {
+	set := make(map[string]bool)
+	for w := range strings.FieldsSeq(words) {
+		set[w] = true
+	}
+	return set
 }
 
 // strictest raises k to the strictest kind among the patterns that match from elems[at].

@@ -1,9 +1,5 @@
 package place
 
-// dataExt are the extensions under which people keep lists and settings, as opposed to prose and code.
-const dataExt = "{json,yaml,yml,toml,ini,xml,csv,tsv,txt,env,conf,cfg,properties,db,sqlite,enc,bin,dat," +
-	"bak,old,plist,list,lst,xlsx,ods,tfvars,zip,7z,tar,tar.gz}"
-
 // table lists the names that make a path special. A pattern is a run of path elements:
 //
 //   - a leading "/" anchors it at the root, otherwise it may begin at any depth;
@@ -112,14 +108,11 @@ var table = []struct {
 		".brownie/accounts/**", ".atomic/**", ".coinbase/**", ".lnd/**", ".lightning/**", "seed{,-,_}phrase*", "mnemonic{,s}.{txt,json}",
 		"recovery{-,_}{codes,key,phrase}*", "backup{-,_}codes*",
 		// names that say so
-		"{credential,credentials,creds,cred,secret,secrets,token,tokens,password,passwords,passwd,passphrase,passwort,apikey,apikeys}." + dataExt,
-		"{api_key,api-key,api_keys,api-keys,access_token,access-token,auth_token,auth-token}." + dataExt,
-		"{refresh_token,oauth_token,bearer_token,keyring,client_secret,client-secret,pass}." + dataExt,
 		"{credential,credentials,creds,secrets,.credentials,.creds,.secret,.secrets,.token,.tokens,.password}",
 		"{.passwords,.passwd,.api_key,.apikey,.api-key,.auth_token,.access_token,apikey,api_key}",
 		"{client,google,oauth,app,service}{_,-}{secret,secrets,credentials,credential,creds}*.{json,yaml,yml}",
 		"*{service-account,service_account,serviceaccount}*.json",
-		"*{_,-,.}{credentials,creds,secrets,passwords,apikeys,api_keys,tokens}.{json,yaml,yml,toml,ini,csv,txt,env,xml}",
+
 		"{secrets,credentials,.secrets,.credentials}/*.{json,yaml,yml,toml,env,txt,ini,key,enc}", "{secrets,credentials}.*.{json,yaml,yml}",
 		"secret{_,-}{key,token,key_base}{,.txt}", "master.key", "encrypted_key*", ".jupyter/jupyter_{server,notebook}_config.{py,json}",
 		".local/share/jupyter/runtime/**", "application-{prod,production}.{yml,yaml,properties}",
@@ -227,6 +220,16 @@ var table = []struct {
 		"/{lost+found,initrd,system,library,applications,cores,windows,program files,sbin.usr-is-merged}/**",
 	}},
 }
+
+// A file is Secret as well when its name is one of secretStems, or ends in one of secretPlurals, and its extension is one under which
+// people keep lists and settings rather than prose and code.
+var (
+	secretStems = wordSet(`credential credentials creds cred secret secrets token tokens password passwords passwd passphrase passwort apikey apikeys
+		api_key api-key api_keys api-keys access_token access-token auth_token auth-token refresh_token oauth_token bearer_token keyring client_secret client-secret pass`)
+	secretPlurals = wordSet("credentials creds secrets passwords apikeys")
+	dataExts      = wordSet(`json yaml yml toml ini xml csv tsv txt env conf cfg properties db sqlite enc bin dat bak old plist list lst xlsx ods tfvars zip 7z
+		tar tar.gz`)
+)
 
 // exempt lists what the table would catch by likeness only. A path whose last element matches is not Secret, unless a directory pattern took it.
 var exempt = []string{
