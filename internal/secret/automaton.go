@@ -19,7 +19,9 @@ type out[T any] struct {
 // newAutomaton builds the automaton for the words that key returns.
 func newAutomaton[T any](values []T, key func(T) string) *automaton[T] {
 	a := &automaton[T]{width: 1}
+	states := 1
 	for _, v := range values {
+		states += len(key(v))
 		for i := range len(key(v)) {
 			c := lower(key(v)[i])
 			if a.class[c] == 0 {
@@ -31,6 +33,8 @@ func newAutomaton[T any](values []T, key func(T) string) *automaton[T] {
 	for c := byte('A'); c <= 'Z'; c++ {
 		a.class[c] = a.class[lower(c)]
 	}
+	a.next = make([]int32, 0, states*a.width)
+	a.output = make([]int32, 0, states)
 	a.grow()
 	for _, v := range values {
 		state := int32(0)
@@ -49,15 +53,16 @@ func newAutomaton[T any](values []T, key func(T) string) *automaton[T] {
 	return a
 }
 
+// grow adds a state; room for all of them was made beforehand, zeroed.
 func (a *automaton[T]) grow() {
-	a.next = append(a.next, make([]int32, a.width)...)
+	a.next = a.next[:len(a.next)+a.width]
 	a.output = append(a.output, -1)
 }
 
 // close replaces missing transitions by those of the longest proper suffix, so that matching never looks back.
 func (a *automaton[T]) close() {
 	fail := make([]int32, len(a.output))
-	var queue []int32
+	queue := make([]int32, 0, len(a.output))
 	for _, s := range a.next[:a.width] {
 		if s != 0 {
 			queue = append(queue, s)
