@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -90,7 +92,7 @@ func (p *plan) bubblewrapArgs(sources map[string]int) []string {
 	var a []string
 	add := func(s ...string) { a = append(a, s...) }
 	add("--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try",
-		"--hostname", "sandbox", "--die-with-parent", "--cap-drop", "ALL")
+		"--hostname", "sandbox", "--die-with-parent", "--as-pid-1", "--cap-drop", "ALL")
 	if p.ReadRoots == nil {
 		add("--ro-bind", "/", "/")
 	}
@@ -139,27 +141,35 @@ func (p *plan) bubblewrapArgs(sources map[string]int) []string {
 	return a
 }
 
-// awaitInfant waits for the inner init of bubblewrap, which outlives the outer
-// process by a moment when that is killed.
-func (j *job) awaitInfant() {
-	if j.infant == nil {
-		return
+// meetInfant learns which process is the init of bubblewrap's namespaces. The
+// stage inside waits for the parent's word, so it is still there.
+func (j *job) meetInfant(wait time.Duration) (pid int, err error) {
+	if err := j.infant.SetReadDeadline(time.Now().Add(wait)); err != nil {
+		return 0, fmt.Errorf("bubblewrap: %w", err)
 	}
 	var info struct {
 		PID int `json:"child-pid"`
 	}
-	if json.NewDecoder(j.infant).Decode(&info) != nil || info.PID <= 0 {
+	if err := json.NewDecoder(j.infant).Decode(&info); err != nil || info.PID <= 0 {
+		return 0, fmt.Errorf("bubblewrap did not start: %w", err)
+	}
+	if j.infantFD, err = unix.PidfdOpen(info.PID, 0); err != nil {
+		return 0, fmt.Errorf("bubblewrap did not start: %w", err)
+	}
+	return info.PID, nil
+}
+
+// awaitInfant waits for that init, which outlives the outer process by a
+// moment when that is killed.
+func (j *job) awaitInfant() {
+	if j.infantFD <= 0 {
 		return
 	}
-	fd, err := unix.PidfdOpen(info.PID, 0)
-	if err != nil {
-		return // gone already
-	}
-	defer unix.Close(fd)
 	for {
-		_, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
-		if err != unix.EINTR {
-			return
+		_, err := unix.Poll([]unix.PollFd{{Fd: int32(j.infantFD), Events: unix.POLLIN}}, -1)
+		if !errors.Is(err, unix.EINTR) {
+			break
 		}
 	}
+	unix.Close(j.infantFD)
 }

@@ -60,6 +60,7 @@ type job struct {
 	stdin    io.WriteCloser // where Spec.Stdin goes
 	group    *cgroup
 	infant   *os.File // bubblewrap tells the inner process's id here
+	infantFD int      // pidfd of that process, 0 for none
 	ended    *report
 }
 
@@ -225,16 +226,32 @@ func (j *job) launch() (*os.Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: starting the stage: %w", ErrUnavailable, err)
 	}
-	err = j.group.add(proc.Pid)
-	if err == nil {
-		_, err = j.control.Write([]byte{1})
-	}
-	if err != nil {
+	if err := j.release(proc.Pid); err != nil {
 		_ = proc.Kill()
 		_, _ = proc.Wait()
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		j.awaitInfant()
+		j.group.remove()
+		j.readers.Wait()
+		return nil, fmt.Errorf("%w: %w %s", ErrUnavailable, err, j.err.output())
 	}
 	return proc, nil
+}
+
+// release puts the init of the new PID namespace into the control group, so
+// that everything it will start is in it, and tells it to go on.
+func (j *job) release(pid int) error {
+	if j.method == Bubblewrap {
+		inner, err := j.meetInfant(j.plan.Limits.Wall)
+		if err != nil {
+			return err
+		}
+		pid = inner
+	}
+	if err := j.group.add(pid); err != nil {
+		return err
+	}
+	_, err := j.control.Write([]byte{1})
+	return err
 }
 
 // bound finds a way to bound the number of processes that holds for this user.
