@@ -59,9 +59,9 @@ func (v *view) message(text string) Verdict {
 	if !strings.ContainsAny(text, ":/.") {
 		return Pass()
 	}
-	links := linksIn(text)
-	foreign := slices.DeleteFunc(host.FindAll(text), func(h host.Host) bool { return v.hosts.Allows(h) })
 	low := strings.ToLower(text)
+	links := linksIn(text, low)
+	foreign := slices.DeleteFunc(host.FindAll(text), func(h host.Host) bool { return v.hosts.Allows(h) })
 	if len(foreign) > 0 && containsAny(low, fetching) {
 		return Verdict{Code: "network.embedded", Reason: fmt.Sprintf("the text makes its reader's program fetch from %s", foreign[0])}
 	}
@@ -100,8 +100,8 @@ func containsAny(s string, subs []string) bool {
 type link struct{ target, label string }
 
 // linksIn finds what a reader's program would make clickable: anything with
-// "scheme://", and the targets of Markdown and Org links.
-func linksIn(text string) []link {
+// "scheme://", and the few schemes that do without. low is the text in lower case.
+func linksIn(text, low string) []link {
 	var out []link
 	for from := 0; from < len(text); {
 		i := strings.Index(text[from:], "://")
@@ -113,24 +113,25 @@ func linksIn(text string) []link {
 		for start > 0 && (nameByte(text[start-1]) || text[start-1] == '+') {
 			start--
 		}
-		end := i + 3
-		for end < len(text) && !strings.ContainsRune(" \t\r\n<>\"'`|[]{}", rune(text[end])) {
-			end++
-		}
+		end := i + 3 + targetLen(text[i+3:])
 		target := strings.TrimRight(text[start:end], ".,;:!?)")
 		out = append(out, link{target, label(text[:start], text[end:])})
 		from = end
 	}
 	for _, scheme := range [...]string{"mailto:", "javascript:", "data:text", "vbscript:"} {
-		if i := strings.Index(strings.ToLower(text), scheme); i >= 0 {
-			end := i + len(scheme)
-			for end < len(text) && !strings.ContainsRune(" \t\r\n<>\"'`|[]{})", rune(text[end])) {
-				end++
-			}
-			out = append(out, link{text[i:end], ""})
+		if i := strings.Index(low, scheme); i >= 0 {
+			out = append(out, link{low[i : i+targetLen(low[i:])], ""})
 		}
 	}
 	return out
+}
+
+// targetLen is how far a link's target reaches.
+func targetLen(s string) int {
+	if i := strings.IndexAny(s, " \t\r\n<>\"'`|[]{}"); i >= 0 {
+		return i
+	}
+	return len(s)
 }
 
 // label finds the words shown for a target that stands between before and after:
