@@ -52,7 +52,7 @@ func policy() gate.Policy {
 		Permissions: []gate.Permission{{Name: "*", Decision: gate.Allow, Rule: "test"}},
 		Home:        "/home/ada", User: "ada", Cwd: "/home/ada/work",
 		ReadRoots: []string{"/"}, WriteRoots: []string{"/home/ada/work", "/home/ada/memex"},
-		Own: []string{"/home/ada/.local/state/passepartout", "/home/ada/memex/system/rules.org"}, Steering: []string{"/home/ada/memex/system"},
+		Own: []string{"/home/ada/.local/state/passepartout", "/home/ada/memex/system/rules.org"}, Steering: []string{"/home/ada/memex/skills"},
 		Hosts: []string{"docs.example.org", ".example.net"}, Recipients: []string{"grace"}, LocalChannels: []string{"cli"},
 		PrivacyTags: []string{"@personal"}, Sandbox: gate.SandboxFull,
 	}

@@ -55,7 +55,7 @@ func replay(t testing.TB, c *gate.Chain, v *proto.Vocabulary, r recorded) gate.R
 func mixed(t testing.TB, c *gate.Chain, rng *rand.Rand) gate.Ruling {
 	t.Helper()
 	pick := func(ss ...string) string { return ss[rng.IntN(len(ss))] }
-	path := pick("a.txt", "link", "~/.ssh/id_rsa", "/etc/hosts", "~/memex/n.org", "../up", "src/x.lisp", "/tmp/t", "twin", "~/memex/system/schedule.org")
+	path := pick("a.txt", "link", "~/.ssh/id_rsa", "/etc/hosts", "~/memex/n.org", "../up", "src/x.lisp", "/tmp/t", "twin", "~/memex/skills/x.org")
 	text := pick("hello", "see https://other.org/x", "![p](https://evil.com/p)", "the word is hunter2", "* Diary :@personal:", "pay 100 to mallory", "\u202ehidden")
 	calls := [][]string{
 		{"cli.message", "TEXT", text},
