@@ -12,7 +12,7 @@ var table = []struct {
 	patterns []string
 }{
 	{Own, []string{
-		".config/passepartout/**", ".local/state/passepartout/**", ".local/share/passepartout/**", "passepartout.sock",
+		".config/passepartout/**", ".local/state/passepartout/**", ".local/share/passepartout/**", "passepartout.sock", "memex/system/**",
 	}},
 	{Secret, []string{
 		// keys

@@ -5,7 +5,7 @@ import "strings"
 // keywords are the stems that make a name worth looking at. The name they stand in decides (see naming), not the stem.
 var keywords = []string{
 	"pass", "pwd", "pw", "psw", "pword", "secret", "token", "key", "cred", "auth", "api", "cookie", "session", "signature", "sas", "login", "kennwort", "hmac", "parol",
-	"jwt", "bearer",
+	"jwt", "bearer", "appid",
 }
 
 // foreign are words for password in other languages; being no part of names, they stand for themselves.
@@ -412,13 +412,22 @@ func (a *assigned) convinces(v string, p profile, quoted bool) bool {
 		if quoted && p.digit == p.n { // a number long enough to be an account's
 			return p.n >= 16 && p.n <= 40 && p.distinct >= 6
 		}
+		if quoted && p.signs >= 6 && p.n >= 10 && p.n <= 80 { // nothing but a password has that many different signs
+			return true
+		}
 		return p.secretLike() || a.sign == '(' && p.n >= 12 && p.random()
 	case weak:
 		if a.sign == ' ' || a.sign == 'i' || a.sign == ',' && a.alone {
 			return false
 		}
 		if uuid(v) {
-			return !a.alone && a.sign != ','
+			return !a.alone && a.sign != ',' || a.tight && !quoted
+		}
+		if basicPair(v) {
+			return true
+		}
+		if a.tight && !quoted && p.n >= 12 && p.kinds() == 3 && p.digit > 1 && p.random() && word.all(v) {
+			return true
 		}
 		if a.later && quoted && p.n >= 8 && p.digit > 0 && p.lower+p.upper > 2 && a.sign == '=' {
 			return !strings.ContainsAny(v, "/.")

@@ -54,7 +54,7 @@ type Match struct {
 // Limits on the work done for one text. They bound size, never time, so that a scan is a pure function of the text.
 const (
 	maxDepth   = 3       // encodings inside encodings
-	maxDecoded = 4 << 20 // bytes produced by decoding, in all
+	maxDecoded = 4 << 20 // bytes produced by decoding in all, beyond four times the text
 	maxIdent   = 128     // bytes of an identifier around a keyword
 	maxValue   = 4096    // bytes of an assigned value
 	maxJudged  = 256     // bytes of an unquoted value that are looked at to judge it
@@ -73,7 +73,7 @@ func Default() *Scanner { return &Scanner{triggers: defaultTriggers} }
 
 // Scan returns the credentials in text, in order of position and not overlapping.
 func (s *Scanner) Scan(text string) []Match {
-	r := run{scanner: s, budget: maxDecoded}
+	r := run{scanner: s, budget: maxDecoded + 4*len(text)}
 	r.view(view{text: text}, 0)
 	return merge(r.found)
 }

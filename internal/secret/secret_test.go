@@ -88,6 +88,14 @@ func TestAssignmentsOfRandomTextAreRecognised(t *testing.T) {
 		`setPassword("l0velace99x")`,
 		`HEROKU_API_KEY: 0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0`,
 		`id: ada pw: l0velace9`,
+		`비밀번호: l0velace9`,
+		`api_key = "a{{b}c)d${e]f(g[h>-_$#i}}"`,
+		`{"auths": {"r.example.com": {"auth": "` + base64.StdEncoding.EncodeToString([]byte("ada:l0velace")) + `"}}}`,
+		`[debug] using Key=0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0`,
+		`MHcCAQEEI` + "Ov5mQz" + body36 + body36,
+		`auth=("ada", "l0velace9")`,
+		`token = os.getenv("TOKEN", "` + body36 + `")`,
+		`GMAIL_APP_PASSWORD="qwzx plmk wrtb ghjk"`,
 	} {
 		if !secret.Default().Has(text) {
 			t.Errorf("Scan(%q) finds nothing", text)
@@ -98,7 +106,7 @@ func TestAssignmentsOfRandomTextAreRecognised(t *testing.T) {
 func TestPlaceholdersCodeAndHashesAreLeftAlone(t *testing.T) {
 	for _, text := range []string{
 		"The secretary tokenized the keyboard; the password policy changed.",
-		"password: ${DB_PASSWORD}", "password: <your password>", "password=$PASS", `password: "changeme"`, `password: "********"`, `password = "xxxxxxxxxxxx"`,
+		"password: ${DB_PASSWORD}", `api_key: "{{ vault.api_key | default('x') }}"`, `token: "%(token)s"`, `secret: "a-${env}-b"`, "password: <your password>", "password=$PASS", `password: "changeme"`, `password: "********"`, `password = "xxxxxxxxxxxx"`,
 		"API_KEY=your-api-key-here", `token = os.environ["TOKEN"]`, "token := getToken(ctx)", "token: &AccessToken,", "let token_usage = self.tokens.len();",
 		`apiKey: process.env.API_KEY`, "AKIAIOSFODNN7EXAMPLE", "ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", "Authorization: Bearer $TOKEN", "Authorization: Bearer <token>",
 		"commit " + hex40 + " fixes it", `"integrity": "sha512-` + base64.StdEncoding.EncodeToString([]byte(hex40+hex40[:24])) + `"`, "checksum = \"" + hex40 + "\"",

@@ -10,7 +10,10 @@ var shapes = []trigger{
 	{word: "private key", rule: pemKey},
 	{word: "pgp private key block", rule: pemKey},
 	{word: "putty-user-key-file", rule: puttyKey},
-	{word: "mii", exact: false, rule: derKey},
+	{word: "MII", exact: true, rule: derKey},
+	{word: "MIG", exact: true, rule: derKey},
+	{word: "MHcCAQEE", exact: true, rule: derKey},
+	{word: "MC4CAQAwBQYDK2Vw", exact: true, rule: derKey},
 	{word: `"kty"`, rule: webKey},
 	{word: "eyJ", exact: true, rule: webToken},
 	{word: "://", rule: urlPassword},
@@ -107,7 +110,7 @@ func puttyKey(c *cursor) (Match, bool) {
 
 // derKey recognises the beginning of a private key in DER, which every such key shares: a sequence that opens with a small version.
 func derKey(c *cursor) (Match, bool) {
-	if c.text[c.start:c.end] != "MII" || c.start > 0 && base64s[c.text[c.start-1]] {
+	if c.start > 0 && base64Body[c.text[c.start-1]] {
 		return Match{}, false
 	}
 	n := base64s.runLen(c.text, c.start, maxValue)
@@ -115,7 +118,14 @@ func derKey(c *cursor) (Match, bool) {
 		return Match{}, false
 	}
 	head, err := base64.StdEncoding.DecodeString(c.text[c.start : c.start+12])
-	if err != nil || head[4] != 2 || head[5] != 1 || head[6] > 3 {
+	if err != nil {
+		return Match{}, false
+	}
+	version := 2 // after the tag and a length of one, two or three bytes
+	if head[1] > 0x80 {
+		version += int(head[1] & 3)
+	}
+	if head[version] != 2 || head[version+1] != 1 || head[version+2] > 3 {
 		return Match{}, false
 	}
 	return found("private-key", PrivateKey, c.start, c.start+n)
@@ -273,15 +283,23 @@ func basic(c *cursor) (Match, bool) {
 	if i == c.end || n < 8 {
 		return Match{}, false
 	}
-	dec, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(c.text[i:i+n], "="))
-	if err != nil || !printable.all(string(dec)) {
-		return Match{}, false
-	}
-	user, pass, ok := strings.Cut(string(dec), ":")
-	if !ok || len(pass) < 3 && len(user) < 16 || placeholder(pass) && !looksRandom(user) {
+	if !basicPair(c.text[i : i+n]) {
 		return Match{}, false
 	}
 	return found("basic-auth", Password, i, i+n)
+}
+
+// basicPair reports whether s is user:password in base64.
+func basicPair(s string) bool {
+	if len(s) < 8 || len(s) > 512 || !base64s.all(s) {
+		return false
+	}
+	dec, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(s, "="))
+	if err != nil || !printable.all(string(dec)) {
+		return false
+	}
+	user, pass, ok := strings.Cut(string(dec), ":")
+	return ok && (len(pass) >= 3 || len(user) >= 16) && (!placeholder(pass) || looksRandom(user))
 }
 
 // userOption reads curl's and its kin's user:password argument.

@@ -23,6 +23,7 @@ type profile struct {
 	n, lower, upper, digit, other int
 	hex                           int // hexadecimal digits
 	distinct                      int
+	signs                         int // distinct characters other than letters and digits
 	breaks                        int // neighbours that words seldom have: odd letter pairs, changes between letters and digits
 	switches                      int // changes between lower case, upper case and digits
 	longest                       int // longest run of one character
@@ -50,6 +51,9 @@ func measure(s string) profile {
 		if !seen[c] {
 			seen[c] = true
 			p.distinct++
+			if !alnum[c] {
+				p.signs++
+			}
 		}
 		if i > 0 && s[i-1] == c {
 			same++
@@ -151,9 +155,11 @@ var standInMarks = []string{
 
 // templateMarks are the signs of values that a program fills in, and of patterns that describe values.
 var templateMarks = []string{
-	"${", "{{", "}}", "$(", "<%", "%>", "#{", "`$", "process.env", "os.environ", "getenv", "System.", "{0}", "{1}", "{2}", "{3}", "%s", "%v", "%d",
-	"[a-z", "[A-Z", "[0-9", "[^", `\d`, `\w`,
+	"<%", "%>", "`$", "process.env", "os.environ", "getenv", "System.", "{0}", "{1}", "{2}", "{3}", "%s", "%v", "%d", "[a-z", "[A-Z", "[0-9", "[^", `\d`, `\w`,
 }
+
+// templateBrackets enclose what a program puts in.
+var templateBrackets = [...][2]string{{"${", "}"}, {"{{", "}}"}, {"$(", ")"}, {"#{", "}"}, {"%(", ")s"}}
 
 func wordSet(words string) map[string]bool {
 	m := make(map[string]bool)
@@ -213,8 +219,20 @@ func template(s string) bool {
 			return true
 		}
 	}
+	for _, b := range templateBrackets {
+		_, rest, ok := strings.Cut(s, b[0])
+		if !ok {
+			continue
+		}
+		if inner, _, closed := strings.Cut(rest, b[1]); !closed && expression.all(rest) || closed && expression.all(inner) {
+			return true
+		}
+	}
 	return false
 }
+
+// expression is what stands between a template's brackets; a password that merely contains them has other signs as well.
+var expression = setOf("0-9a-zA-Z_.:|?'\"()/,[]$@ \x2d")
 
 // elided reports whether the text goes on with a mark of omission, so that what stands before it is only the beginning of something.
 func elided(text string, end int) bool {
