@@ -70,15 +70,29 @@ func (v *View) Agenda(q AgendaQuery) []AgendaItem {
 			}
 		}
 	}
-	slices.SortStableFunc(a.items, compareItems)
-	return a.items
+	slices.SortStableFunc(a.lines, agendaLine.compare)
+	items := make([]AgendaItem, len(a.lines))
+	for i, l := range a.lines {
+		a.fill(&items[i], l)
+	}
+	return items
 }
 
 type agenda struct {
 	v               *View
 	q               AgendaQuery
 	from, to, today int32
-	items           []AgendaItem
+	lines           []agendaLine
+}
+
+// agendaLine is an item before it is made: small, because lines are sorted.
+type agendaLine struct {
+	n          *node
+	s          *stamp
+	kind       string
+	day, date  int32
+	clock      int32 // minute of the day, -1 without a time
+	importance int32
 }
 
 func (a *agenda) add(n *node, s *stamp) {
@@ -187,53 +201,54 @@ func (a *agenda) plain(s *stamp, day int32) (string, int32) {
 	return "", 0
 }
 
+// show notes a line; what the user sees of it is made after sorting.
 func (a *agenda) show(n *node, s *stamp, kind string, day, date int32) {
-	o := a.v.object(n, int(s.head))
-	var ts org.Timestamp
-	switch s.kind {
-	case stampDeadline:
-		ts = o.Deadline
-	case stampScheduled:
-		ts = o.Scheduled
-	default:
-		ts, _ = org.ParseTimestamp(n.of.Text(org.Span{Start: int(s.start), End: int(s.end)})) // parsed before
+	l := agendaLine{n: n, s: s, kind: kind, day: day, date: date, clock: -1}
+	if kind != "upcoming" && kind != "overdue" && kind != "late" {
+		l.clock = s.clock
 	}
-	timed := ts.HasTime && kind != "upcoming" && kind != "overdue" && kind != "late"
-	a.items = append(a.items, AgendaItem{Day: dateOf(day), Kind: kind, Days: int(date - day), Stamp: ts, Timed: timed, Object: o})
+	l.importance = l.weight()
+	a.lines = append(a.lines, l)
 }
 
-func compareItems(a, b AgendaItem) int {
-	if c := a.Day.Compare(b.Day); c != 0 {
+func (a *agenda) fill(it *AgendaItem, l agendaLine) {
+	a.v.fill(&it.Object, l.n, int(l.s.head))
+	it.Day, it.Kind, it.Days, it.Timed = dateOf(l.day), l.kind, int(l.date-l.day), l.clock >= 0
+	switch l.s.kind {
+	case stampDeadline:
+		it.Stamp = it.Object.Deadline
+	case stampScheduled:
+		it.Stamp = it.Object.Scheduled
+	default:
+		it.Stamp, _ = org.ParseTimestamp(l.n.of.Text(org.Span{Start: int(l.s.start), End: int(l.s.end)})) // parsed before
+	}
+}
+
+func (l agendaLine) compare(m agendaLine) int {
+	if c := cmp.Compare(l.day, m.day); c != 0 {
 		return c
 	}
-	if a.Timed != b.Timed {
-		if a.Timed {
-			return -1
-		}
-		return 1
+	if (l.clock < 0) != (m.clock < 0) {
+		return cmp.Compare(m.clock, l.clock) // with a time of day first
 	}
-	if a.Timed {
-		if c := cmp.Compare(clock(a.Stamp), clock(b.Stamp)); c != 0 {
-			return c
-		}
+	if c := cmp.Compare(l.clock, m.clock); c != 0 {
+		return c
 	}
-	return cmp.Compare(b.weight(), a.weight())
+	return cmp.Compare(m.importance, l.importance)
 }
 
-func clock(t org.Timestamp) int { return t.Start.Hour()*60 + t.Start.Minute() }
-
-// weight ranks items without a time of day: priority, with what is late or near in front.
-func (i AgendaItem) weight() int {
-	const a, scheduledBonus = 'A', 99
-	p := 1000
-	if i.Object.Priority != "" {
-		p = 1000 * (a + 2 - int(i.Object.Priority[0]))
+// weight ranks lines without a time of day: priority, with what is late or near in front.
+func (l agendaLine) weight() int32 {
+	const perStep, scheduledBonus = 1000, 99
+	w := int32(perStep)
+	if p := l.n.of.Headline(int(l.s.head)).Priority(); p != "" {
+		w = perStep * (int32('A') + 2 - int32(p[0]))
 	}
-	switch i.Kind {
+	switch l.kind {
 	case "upcoming", "overdue", "deadline":
-		p -= i.Days
+		w += l.day - l.date
 	case "scheduled", "late":
-		p += scheduledBonus - i.Days
+		w += scheduledBonus + l.day - l.date
 	}
-	return p
+	return w
 }

@@ -49,7 +49,7 @@ func (s *Store) applyOnceLocked(tx Tx) (Result, error) {
 	if err := s.lookAgainLocked(tx); err != nil {
 		return Result{}, err
 	}
-	w := &work{s: s, now: s.opt.Now(), drafts: map[string]*draft{}}
+	w := &work{s: s, now: s.opt.Now(), drafts: map[string]*draft{}, was: map[ID]ID{}}
 	r := Result{IDs: make([]ID, len(tx.Edits))}
 	for i, e := range tx.Edits {
 		id, err := w.edit(e)
@@ -168,6 +168,7 @@ type work struct {
 	s      *Store
 	now    time.Time
 	drafts map[string]*draft
+	was    map[ID]ID // identifiers given in this transaction → those they replace
 }
 
 // draft is one file being edited.
@@ -334,6 +335,7 @@ func (w *work) editHeadline(d *draft, o Object, c Change) (ID, error) {
 				return "", err
 			}
 			h, _ = d.headline(o.i)
+			w.was[id] = o.ID
 		}
 	}
 	switch c.Kind {

@@ -41,7 +41,7 @@ func (s *Store) commitLocked(op *Op, w *work, r Result, dry bool) (Result, error
 		t.now = s.nodeOf(t, d.f)
 		ts = append(ts, t)
 	}
-	return s.writeLocked(op, ts, r, dry)
+	return s.writeLocked(op, ts, w.was, r, dry)
 }
 
 // nodeOf is the node a target will be once written.
@@ -52,7 +52,9 @@ func (s *Store) nodeOf(t target, f *org.File) *node {
 	return buildNode(t.path, f, fileStat{racy: true}, nil)
 }
 
-func (s *Store) writeLocked(op *Op, ts []target, r Result, dry bool) (Result, error) {
+// writeLocked carries out the targets of an operation. was maps identifiers it
+// gave to the ones they replace.
+func (s *Store) writeLocked(op *Op, ts []target, was map[ID]ID, r Result, dry bool) (Result, error) {
 	slices.SortFunc(ts, func(a, b target) int { return cmp.Compare(a.path, b.path) })
 	real := ts[:0]
 	for _, t := range ts {
@@ -71,7 +73,7 @@ func (s *Store) writeLocked(op *Op, ts []target, r Result, dry bool) (Result, er
 		r.Files = append(r.Files, FileDiff{t.path, t.before, t.after})
 		real = append(real, t)
 	}
-	op.Objects = joinMoves(op.Objects)
+	op.Objects = joinMoves(op.Objects, was)
 	r.Objects = slices.Clone(op.Objects)
 	if dry || len(real) == 0 {
 		return r, nil

@@ -13,6 +13,11 @@ import (
 // lies between them is trimmed to what really differs.
 func hunksBetween(old, now *node) []Hunk {
 	a, b := old.of.Bytes(), now.of.Bytes()
+	const small = 1 << 12 // not worth aligning sections for
+	whole := appendHunk(nil, a, b, org.Span{End: len(a)}, org.Span{End: len(b)})
+	if len(whole) == 1 && len(whole[0].Old)+len(whole[0].New) < small {
+		return whole
+	}
 	var out []Hunk
 	ai, bi := 0, 0 // done up to here
 	for _, m := range keptSections(old, now) {
@@ -151,12 +156,12 @@ func (n *node) len() int {
 	return len(n.recs)
 }
 
-// joinMoves turns an object removed from one file and added to another into one
-// change, so that history follows it.
-func joinMoves(cs []ObjectChange) []ObjectChange {
+// joinMoves turns an object removed in one place and added in another into one
+// change, so that history follows it. was maps new identifiers to old ones.
+func joinMoves(cs []ObjectChange, was map[ID]ID) []ObjectChange {
 	gone := map[ID]int{}
 	for i := range cs {
-		if cs[i].New.IsZero() && !cs[i].ID.Derived() {
+		if cs[i].New.IsZero() {
 			gone[cs[i].ID] = i
 		}
 	}
@@ -168,7 +173,11 @@ func joinMoves(cs []ObjectChange) []ObjectChange {
 		if !cs[i].Old.IsZero() {
 			continue
 		}
-		if k, ok := gone[cs[i].ID]; ok {
+		name := cs[i].ID
+		if old, renamed := was[name]; renamed {
+			name, cs[i].Was = old, old
+		}
+		if k, ok := gone[name]; ok {
 			cs[i].Old, cs[i].OldOwn, cs[i].OldText = cs[k].Old, cs[k].OldOwn, cs[k].OldText
 			drop[k] = true
 		}

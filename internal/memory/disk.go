@@ -94,9 +94,6 @@ func replace(d disk, name string, before, after []byte) error {
 	if err := install(d, tmp, name, before); err != nil {
 		return err
 	}
-	if err := d.SyncDir(dir); err != nil {
-		return err
-	}
 	got, err := os.ReadFile(name)
 	if err != nil {
 		return fmt.Errorf("read back: %w", err)
@@ -138,19 +135,20 @@ func writeTemp(d disk, name string, b []byte, mode fs.FileMode) (string, error) 
 // install puts the temporary file in place of name, whose content must still be
 // before. Exchanging the names shows what was really replaced, even if it was
 // written a moment ago; where that is impossible the last look comes just before.
+// The new name is durable when it returns.
 func install(d disk, tmp, name string, before []byte) error {
 	if before == nil {
 		if _, err := os.Lstat(name); err == nil {
 			return errors.Join(errRaced, d.Remove(tmp))
 		}
-		return d.Rename(tmp, name, false)
+		return renameDurably(d, tmp, name)
 	}
 	err := d.Rename(tmp, name, true)
 	if errors.Is(err, errNoSwap) {
 		if got, err := os.ReadFile(name); err != nil || !bytes.Equal(got, before) {
 			return errors.Join(errRaced, err, d.Remove(tmp))
 		}
-		return d.Rename(tmp, name, false)
+		return renameDurably(d, tmp, name)
 	}
 	if err != nil {
 		return errors.Join(err, d.Remove(tmp))
@@ -166,6 +164,13 @@ func install(d disk, tmp, name string, before []byte) error {
 		return err
 	}
 	return d.Remove(tmp)
+}
+
+func renameDurably(d disk, from, to string) error {
+	if err := d.Rename(from, to, false); err != nil {
+		return errors.Join(err, d.Remove(from))
+	}
+	return d.SyncDir(filepath.Dir(to))
 }
 
 func removeFile(d disk, name string, before []byte) error {
@@ -208,8 +213,5 @@ func overwrite(d disk, name string, b []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := d.Rename(tmp, name, false); err != nil {
-		return errors.Join(err, d.Remove(tmp))
-	}
-	return d.SyncDir(filepath.Dir(name))
+	return renameDurably(d, tmp, name)
 }

@@ -215,9 +215,9 @@ func leadingNumber(s string) float64 {
 // propertyOf resolves a property name, the special ones included, for comparison;
 // what is missing reads as "".
 func propertyOf(key string) func(*matcher, int) string {
-	stamp := func(get func(org.Headline) org.Timestamp) func(*matcher, int) string {
+	stamp := func(get func(org.Headline) org.Timestamp, bit uint8) func(*matcher, int) string {
 		return func(m *matcher, i int) string {
-			if m.n.recs[i].bits&bitPlanned == 0 {
+			if m.n.recs[i].bits&bit == 0 {
 				return ""
 			}
 			return get(m.head(i)).Raw
@@ -239,11 +239,11 @@ func propertyOf(key string) func(*matcher, int) string {
 	case "ALLTAGS":
 		return func(m *matcher, i int) string { return colons(m.n.tagSets[m.n.recs[i].tags]) }
 	case "SCHEDULED":
-		return stamp(org.Headline.Scheduled)
+		return stamp(org.Headline.Scheduled, bitScheduled)
 	case "DEADLINE":
-		return stamp(org.Headline.Deadline)
+		return stamp(org.Headline.Deadline, bitDeadline)
 	case "CLOSED":
-		return stamp(org.Headline.Closed)
+		return stamp(org.Headline.Closed, bitClosed)
 	}
 	return func(m *matcher, i int) string {
 		v, _ := m.head(i).Property(key)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,15 @@ import (
 	"passepartout/internal/memory"
 	"passepartout/internal/org"
 )
+
+// soak is the number of steps PASSEPARTOUT_SOAK asks for, 0 in ordinary runs.
+func soak() int {
+	n, err := strconv.Atoi(os.Getenv("PASSEPARTOUT_SOAK"))
+	if err != nil {
+		return 0
+	}
+	return n
+}
 
 // noon is the moment tests happen at.
 var noon = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)

@@ -43,10 +43,13 @@ type record struct {
 
 const (
 	bitDone uint8 = 1 << iota
-	bitPlanned
-	bitWritten   // the id is written in the file
+	bitScheduled
+	bitDeadline
+	bitClosed
 	bitCommented // COMMENT in front of the title, here or above
 	bitArchived  // ARCHIVE tag, here or above
+
+	bitPlanned = bitScheduled | bitDeadline | bitClosed
 )
 
 // fileStat tells whether a file may have changed without reading it.
@@ -162,7 +165,6 @@ func (n *node) identify() {
 		if id := ID(h.ID()); id != "" && !id.Derived() && !seen[id] {
 			seen[id] = true
 			n.recs[i].id, keys[i] = id, anchorOf("id", string(id))
-			n.recs[i].bits |= bitWritten
 			continue
 		}
 		parent, key := -1, n.key

@@ -128,10 +128,12 @@ type matcher struct {
 	q    *Query
 	v    *View
 	n    *node
-	hits [][]int8 // per tag test and tag list: 0 not judged, 1 yes, -1 no
+	hits []int8 // per tag test and tag list: 0 not judged, 1 yes, -1 no
 }
 
-func (q *Query) on(v *View, n *node) *matcher { return &matcher{q: q, v: v, n: n} }
+func (q *Query) on(v *View, n *node) *matcher {
+	return &matcher{q: q, v: v, n: n, hits: make([]int8, len(q.sets)*len(n.tagSets))}
+}
 
 func (m *matcher) headline(i int) bool { return m.q.root(m, i) }
 
@@ -139,14 +141,8 @@ func (m *matcher) head(i int) org.Headline { return m.n.of.Headline(i) }
 
 // tagged judges a test of the headline's tags, remembering the answer per list.
 func (m *matcher) tagged(test, i int) bool {
-	if m.hits == nil {
-		m.hits = make([][]int8, len(m.q.sets))
-	}
-	if m.hits[test] == nil {
-		m.hits[test] = make([]int8, len(m.n.tagSets))
-	}
-	set := m.n.recs[i].tags
-	h := &m.hits[test][set]
+	set := int(m.n.recs[i].tags)
+	h := &m.hits[test*len(m.n.tagSets)+set]
 	if *h == 0 {
 		*h = -1
 		if m.q.sets[test](m.n.tagSets[set]) {
@@ -418,14 +414,16 @@ func compare(op string, d int) bool {
 
 // planned compares a planning date by day: deadline:<2026-01-01, scheduled:today, closed:>=-1w, deadline:any.
 func (q *Query) planned(key, arg string) (pred, error) {
-	get := map[string]func(org.Headline) org.Timestamp{
-		"scheduled": org.Headline.Scheduled, "deadline": org.Headline.Deadline, "closed": org.Headline.Closed,
-	}[key]
+	get, bit := org.Headline.Closed, bitClosed
+	switch key {
+	case "scheduled":
+		get, bit = org.Headline.Scheduled, bitScheduled
+	case "deadline":
+		get, bit = org.Headline.Deadline, bitDeadline
+	}
 	op, v := cutOp(arg)
 	if v == "any" {
-		return func(m *matcher, i int) bool {
-			return m.n.recs[i].bits&bitPlanned != 0 && !get(m.head(i)).IsZero()
-		}, nil
+		return func(m *matcher, i int) bool { return m.n.recs[i].bits&bit != 0 }, nil
 	}
 	t, ok := q.when(v)
 	if !ok {
@@ -433,11 +431,11 @@ func (q *Query) planned(key, arg string) (pred, error) {
 	}
 	day := dayOf(t)
 	return func(m *matcher, i int) bool {
-		if m.n.recs[i].bits&bitPlanned == 0 {
+		if m.n.recs[i].bits&bit == 0 {
 			return false
 		}
 		ts := get(m.head(i))
-		return !ts.IsZero() && !ts.Start.IsZero() && compare(op, int(dayOf(ts.Start)-day))
+		return !ts.Start.IsZero() && compare(op, int(dayOf(ts.Start)-day))
 	}, nil
 }
 

@@ -29,15 +29,16 @@ type stamp struct {
 	kind       stampKind
 	unit       byte // of the repeater: h d w m y
 	hour       int8
+	clock      int32 // minute of the day, -1 without a time
 }
 
 // findStamps collects the dates of all headlines the agenda may show.
 func (n *node) findStamps() {
 	for h := range n.of.Headlines() {
 		r := &n.recs[h.Index()]
-		head := n.section(h.Index())[:h.BodySpan().Start-h.LineSpan().Start]
-		if bytes.Contains(head, []byte(":")) {
-			n.planStamps(h, r)
+		line := h.LineSpan()
+		if meta := n.of.Bytes()[line.End:h.BodySpan().Start]; mayBePlanning(meta) {
+			n.planStamps(h, r, meta)
 		}
 		if r.bits&(bitCommented|bitArchived) == 0 && mayHoldDate(n.section(h.Index())) {
 			n.plainStamps(h)
@@ -45,20 +46,35 @@ func (n *node) findStamps() {
 	}
 }
 
-func (n *node) planStamps(h org.Headline, r *record) {
-	s, d := h.Scheduled(), h.Deadline()
-	if s.IsZero() && d.IsZero() {
-		if !h.Closed().IsZero() {
-			r.bits |= bitPlanned
+// mayBePlanning looks at the first letter after the headline line.
+func mayBePlanning(b []byte) bool {
+	b = bytes.TrimLeft(b, " \t\r\n")
+	return len(b) > 0 && strings.IndexByte("SDCsdc", b[0]) >= 0
+}
+
+// planStamps reads the planning line. Words are told apart first, because asking
+// for a timestamp that is not there is dear.
+func (n *node) planStamps(h org.Headline, r *record, line []byte) {
+	var s, d org.Timestamp
+	if bytes.Contains(line, []byte("SCHEDULED:")) {
+		if s = h.Scheduled(); !s.IsZero() {
+			r.bits |= bitScheduled
 		}
-		return
 	}
-	r.bits |= bitPlanned
-	if r.bits&(bitCommented|bitArchived) != 0 {
-		return
+	if bytes.Contains(line, []byte("DEADLINE:")) {
+		if d = h.Deadline(); !d.IsZero() {
+			r.bits |= bitDeadline
+		}
 	}
-	n.addStamp(h, stampDeadline, d, org.Span{})
-	n.addStamp(h, stampScheduled, s, org.Span{})
+	if r.bits&(bitScheduled|bitDeadline) == 0 || bytes.Contains(bytes.ToUpper(line), []byte("CLOSED:")) {
+		if !h.Closed().IsZero() {
+			r.bits |= bitClosed
+		}
+	}
+	if r.bits&(bitCommented|bitArchived) == 0 {
+		n.addStamp(h, stampDeadline, d, org.Span{})
+		n.addStamp(h, stampScheduled, s, org.Span{})
+	}
 }
 
 // mayHoldDate looks for "<" and a digit, as cheaply as can be.
@@ -122,7 +138,10 @@ func (n *node) addStamp(h org.Headline, kind stampKind, ts org.Timestamp, at org
 	}
 	s := stamp{
 		head: int32(h.Index()), start: int32(at.Start), end: int32(at.End), kind: kind,
-		day: dayOf(ts.Start), last: dayOf(ts.Start), lead: -1, hour: int8(ts.Start.Hour()),
+		day: dayOf(ts.Start), last: dayOf(ts.Start), lead: -1, hour: int8(ts.Start.Hour()), clock: -1,
+	}
+	if ts.HasTime {
+		s.clock = int32(ts.Start.Hour()*60 + ts.Start.Minute())
 	}
 	if kind == stampRange {
 		s.last = dayOf(ts.End)

@@ -59,6 +59,9 @@ type Store struct {
 	unsaved  bool // the index on disk is behind
 	closed   bool
 	watch    *watcher
+	dirs     []string // of the last walk, relative
+
+	watchProblem error
 }
 
 // ErrClosed is returned by every method that writes after Close.
@@ -180,6 +183,7 @@ func (s *Store) firstScan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.dirs = l.dirs
 	ix, problem := s.loadIndex()
 	if problem != nil {
 		l.problems = append(l.problems, *problem)
@@ -236,6 +240,9 @@ func (s *Store) report(ps ...Problem) {
 	if s.hist.problem != nil {
 		ps = append(ps, Problem{"history.log", s.hist.problem})
 	}
+	if s.watchProblem != nil {
+		ps = append(ps, Problem{".", s.watchProblem})
+	}
 	v := s.View()
 	for _, k := range v.sorted {
 		if n := v.files[k]; n.limit != nil {
@@ -262,6 +269,7 @@ func (s *Store) refreshLocked(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.dirs = l.dirs
 	var stale []string
 	for p, st := range l.files {
 		if n := s.diskNode(p); n == nil || !n.stat.same(st) {
@@ -334,7 +342,7 @@ func (s *Store) absorbLocked(cs []replacement) error {
 	if len(real) == 0 {
 		return nil
 	}
-	op.Objects = joinMoves(op.Objects)
+	op.Objects = joinMoves(op.Objects, nil)
 	var err error
 	if len(op.Files) > 0 {
 		err = s.hist.fact(op)

@@ -267,7 +267,7 @@ func (s *Store) reverseOnceLocked(kind OpKind, ops []*Op) (Result, error) {
 		}
 		ts = append(ts, tg)
 	}
-	return s.writeLocked(out, ts, Result{}, false)
+	return s.writeLocked(out, ts, nil, Result{}, false)
 }
 
 // back is the state of an undo: the files as they would become.

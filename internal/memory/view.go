@@ -197,15 +197,20 @@ func (v *View) idOf(n *node, i int) ID {
 
 // object makes the value callers see.
 func (v *View) object(n *node, i int) Object {
-	o := Object{
-		ID: v.idOf(n, i), File: n.path, Hash: n.sumOf(i), Own: n.ownOf(i), Unsaved: n.unsaved,
-		v: v, n: n, i: i,
-	}
+	var o Object
+	v.fill(&o, n, i)
+	return o
+}
+
+// fill is object in place: an Object is large, and lists of them are long.
+func (v *View) fill(o *Object, n *node, i int) {
+	o.v, o.n, o.i = v, n, i
+	o.ID, o.File, o.Hash, o.Own, o.Unsaved = v.idOf(n, i), n.path, n.sumOf(i), n.ownOf(i), n.unsaved
 	o.Version, o.Changed = v.changes.last(o.ID, n)
 	if i < 0 {
 		o.Kind, o.Title, o.Line = KindFile, n.title(), 1
 		o.Tags, o.AllTags = n.tagSets[0], n.tagSets[0]
-		return o
+		return
 	}
 	h, r := n.of.Headline(i), &n.recs[i]
 	o.Kind, o.Title, o.Line, o.Level = KindHeadline, h.Title(), int(r.line), h.Level()
@@ -214,15 +219,20 @@ func (v *View) object(n *node, i int) Object {
 	if r.todo > 0 {
 		o.Todo, o.Done = n.todos[r.todo-1], r.bits&bitDone != 0
 	}
-	if r.bits&bitPlanned != 0 {
-		o.Scheduled, o.Deadline, o.Closed = h.Scheduled(), h.Deadline(), h.Closed()
+	if r.bits&bitScheduled != 0 {
+		o.Scheduled = h.Scheduled()
+	}
+	if r.bits&bitDeadline != 0 {
+		o.Deadline = h.Deadline()
+	}
+	if r.bits&bitClosed != 0 {
+		o.Closed = h.Closed()
 	}
 	if p, ok := h.Parent(); ok {
 		o.Parent = v.idOf(n, p.Index())
 	} else {
 		o.Parent = v.idOf(n, -1)
 	}
-	return o
 }
 
 // Tags are the tags of an object, inherited ones included, by identifier or by

@@ -1,5 +1,200 @@
 package memory
 
-type watcher struct{}
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
 
-func (w *watcher) stop() {}
+	"github.com/fsnotify/fsnotify"
+)
+
+// WatchOptions tune how changes on disk are noticed.
+type WatchOptions struct {
+	// Quiet is how long the disk must be still before files are read: editors
+	// save in several steps. 100 ms if zero.
+	Quiet time.Duration
+	// Rescan is how often everything is looked at regardless, for what watches
+	// miss (network file systems, too many directories). 5 minutes if zero.
+	Rescan time.Duration
+	// Notify is called after every look at the disk, from the watching
+	// goroutine; it must not call Close. It may be nil.
+	Notify func(*View, error)
+}
+
+const (
+	defaultQuiet  = 100 * time.Millisecond
+	defaultRescan = 5 * time.Minute
+	// mostQuiets is how many times the quiet time a busy disk can put reading off.
+	mostQuiets = 10
+)
+
+// watcher follows the disk until stopped.
+type watcher struct {
+	s       *Store
+	opt     WatchOptions
+	fs      *fsnotify.Watcher
+	cancel  context.CancelFunc
+	done    chan struct{}
+	watched map[string]bool
+}
+
+// Watch follows changes on disk in the background until Close. If the system
+// cannot watch, that is a problem of [Store.Problems] and rescanning goes on.
+func (s *Store) Watch(o WatchOptions) error {
+	o.Quiet = cmp.Or(o.Quiet, defaultQuiet)
+	o.Rescan = cmp.Or(o.Rescan, defaultRescan)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	if s.watch != nil {
+		return errors.New("memory is being watched already")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	w := &watcher{s: s, opt: o, cancel: cancel, done: make(chan struct{}), watched: map[string]bool{}}
+	var err error
+	if w.fs, err = fsnotify.NewWatcher(); err == nil {
+		err = w.add(s.dirs)
+	}
+	s.watchProblem = err
+	s.watch = w
+	go w.run(ctx)
+	return nil
+}
+
+// stop ends the watching goroutine and waits for it.
+func (w *watcher) stop() {
+	w.cancel()
+	<-w.done
+}
+
+// add watches directories not watched yet; those that are gone are forgotten.
+func (w *watcher) add(dirs []string) error {
+	if w.fs == nil {
+		return nil
+	}
+	now := map[string]bool{}
+	var first error
+	for _, d := range dirs {
+		now[d] = true
+		if w.watched[d] {
+			continue
+		}
+		if err := w.fs.Add(w.s.abs(d)); err != nil {
+			now[d] = false
+			first = cmp.Or(first, fmt.Errorf("not watched, only rescanned: %w", err))
+		}
+	}
+	w.watched = now
+	return first
+}
+
+func (w *watcher) run(ctx context.Context) {
+	defer close(w.done)
+	var events <-chan fsnotify.Event
+	var errs <-chan error
+	if w.fs != nil {
+		defer w.fs.Close()
+		events, errs = w.fs.Events, w.fs.Errors
+	}
+	rescan := time.NewTicker(w.opt.Rescan)
+	defer rescan.Stop()
+	quiet := time.NewTimer(w.opt.Quiet)
+	quiet.Stop()
+	defer quiet.Stop()
+	var b burst
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e := <-events:
+			if b.take(w.s.root, e) {
+				b.waits++
+				if b.waits == 1 || b.since(w.opt.Quiet) {
+					quiet.Reset(w.opt.Quiet)
+				}
+			}
+			continue
+		case <-errs: // events were lost
+			b.all = true
+			quiet.Reset(w.opt.Quiet)
+			continue
+		case <-quiet.C:
+		case <-rescan.C:
+			b.all = true
+		}
+		w.look(ctx, b)
+		b = burst{}
+	}
+}
+
+// burst is what events since the last look were about.
+type burst struct {
+	paths []string
+	all   bool // something other than a known kind of file changed
+	waits int
+	first time.Time
+}
+
+// since reports whether waiting longer is still worth it.
+func (b *burst) since(quiet time.Duration) bool { return time.Since(b.first) < mostQuiets*quiet }
+
+// take notes an event and reports whether it concerns the memex.
+func (b *burst) take(root string, e fsnotify.Event) bool {
+	rel, err := filepath.Rel(root, e.Name)
+	base := filepath.Base(e.Name)
+	if err != nil || base[0] == '.' && base != ignoreFile || e.Op == fsnotify.Chmod {
+		return false
+	}
+	if b.first.IsZero() {
+		b.first = time.Now()
+	}
+	if isOrg(base) {
+		if p := filepath.ToSlash(rel); !slices.Contains(b.paths, p) {
+			b.paths = append(b.paths, p)
+		}
+		const many = 64
+		b.all = b.all || len(b.paths) > many
+		return true
+	}
+	// A directory came or went, or the ignore file changed. Other files are none
+	// of ours, but telling them from directories that are gone takes a look.
+	b.all = true
+	return true
+}
+
+// look brings the view up to date.
+func (w *watcher) look(ctx context.Context, b burst) {
+	w.s.mu.Lock()
+	if w.s.closed {
+		w.s.mu.Unlock()
+		return
+	}
+	err := w.s.lookLocked(ctx, b)
+	if problem := w.add(w.s.dirs); problem != nil {
+		w.s.watchProblem = problem
+	}
+	w.s.mu.Unlock()
+	if w.opt.Notify != nil {
+		w.opt.Notify(w.s.View(), err)
+	}
+}
+
+func (s *Store) lookLocked(ctx context.Context, b burst) error {
+	if b.all {
+		return s.refreshLocked(ctx)
+	}
+	known := slices.DeleteFunc(b.paths, func(p string) bool { return s.diskNode(p) == nil })
+	if len(known) < len(b.paths) {
+		return s.refreshLocked(ctx) // a new file: ignore rules and limits apply
+	}
+	if err := s.rereadLocked(known); err != nil {
+		return s.refreshLocked(ctx)
+	}
+	return nil
+}
