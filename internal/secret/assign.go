@@ -100,7 +100,7 @@ func identifier(text string, start, end int) (int, int) {
 func nameByte(text string, i int) bool {
 	c := text[i]
 	if word[c] {
-		return i == 0 || text[i-1] != '\\' || !word[c] // the letter of an escape is no part of a name
+		return i == 0 || text[i-1] != '\\' // the letter of an escape is no part of a name
 	}
 	return (c == '-' || c == '.') && i > 0 && i+1 < len(text) && word[text[i-1]] && word[text[i+1]]
 }
@@ -114,6 +114,19 @@ func upNumOnly(s string) bool {
 	return true
 }
 
+// sign is what stands between a name and its value.
+type sign uint8
+
+const (
+	noSign   sign = iota
+	assigns       // = : := => and their kin
+	lists         // a comma: the value is the next item
+	calls         // an opening parenthesis: the values are arguments
+	encloses      // the end of a tag
+	says          // the word "is"
+	spaces        // nothing but space
+)
+
 // assigned is a name with the text that follows it.
 type assigned struct {
 	text  string
@@ -124,7 +137,7 @@ type assigned struct {
 
 	at     int  // where the value begins
 	tight  bool // no space around the sign of assignment
-	sign   byte // '=', ',', '(', '>', ' ' for none, 'i' for the word "is"
+	sign   sign
 	option bool // the name is a command-line option
 	group  bool // the value stands in parentheses or in a call
 	later  bool // the value is not the first of several
@@ -140,31 +153,31 @@ func (a *assigned) separator(i int) bool {
 	if j >= len(t) {
 		return false
 	}
-	sign := j
-	for j < len(t) && j-sign < 3 && strings.IndexByte("=:?|+<>-!~", t[j]) >= 0 {
+	from := j
+	for j < len(t) && j-from < 3 && strings.IndexByte("=:?|+<>-!~", t[j]) >= 0 {
 		j++
 	}
-	run := t[sign:j]
+	run := t[from:j]
 	switch {
 	case strings.ContainsAny(run, "=:") || run == "->" || run == "<-" || run == "-->":
-		a.sign = '='
+		a.sign = assigns
 		if strings.HasSuffix(run, "-") && !strings.HasPrefix(run, "<") {
 			j-- // a value may begin with a dash
 		}
-		a.tight = sign == i && (j < len(t) && t[j] > ' ')
+		a.tight = from == i && (j < len(t) && t[j] > ' ')
 		if run == ":" {
 			j = a.annotation(j)
 		}
 	case strings.HasPrefix(run, ">"):
-		a.sign, j = '>', sign+1
+		a.sign, j = encloses, from+1
 	case run == "" && t[j] == ',':
-		a.sign, j = ',', j+1
-	case run == "" && t[j] == '(' && sign == i:
-		a.sign, j = '(', j+1
-	case run == "" && sign > closed && (hasWord(t, j, "is") || hasWord(t, j, "was")):
-		a.sign, j = 'i', j+3
-	case run == "" && sign > i:
-		a.sign = ' '
+		a.sign, j = lists, j+1
+	case run == "" && t[j] == '(' && from == i:
+		a.sign, j = calls, j+1
+	case run == "" && from > closed && (hasWord(t, j, "is") || hasWord(t, j, "was")):
+		a.sign, j = says, j+3
+	case run == "" && from > i:
+		a.sign = spaces
 	default:
 		return false
 	}
@@ -228,7 +241,7 @@ func (a *assigned) values() (Match, bool) {
 		if m, ok := a.judge(start, end, quoted); ok {
 			return m, true
 		}
-		if !quoted || a.sign != '(' && !a.group {
+		if !quoted || a.sign != calls && !a.group {
 			return Match{}, false
 		}
 		// The next argument of a call, the password after a user's name, or the fallback of a lookup.
@@ -261,7 +274,7 @@ func (a *assigned) value(i int) (start, end int, quoted bool) {
 	open := i
 	i = skipTo(t, i, "\"'`\\")
 	limit := min(len(t), i+maxValue)
-	if a.sign == '>' {
+	if a.sign == encloses {
 		end = i
 		for end < limit && t[end] != '<' && t[end] != '}' && t[end] != '\n' {
 			end++
@@ -314,247 +327,4 @@ func (a *assigned) bare(i, limit int) int {
 		i++
 	}
 	return i
-}
-
-// judge decides about one value.
-func (a *assigned) judge(start, end int, quoted bool) (Match, bool) {
-	v := strings.TrimRight(a.text[start:end], " \t\\")
-	if !quoted {
-		v = strings.TrimRight(v, ".:,")
-	}
-	if v == "" {
-		return Match{}, false
-	}
-	if quoted && strings.ContainsAny(v, " \t") {
-		return a.pieces(start, v)
-	}
-	if !a.accepts(v, quoted, start+len(v)) || elided(a.text, start+len(v)) {
-		return Match{}, false
-	}
-	end = start + len(v)
-	if len(v) == maxJudged { // the judged part stands for all of it
-		end = a.bare(end, min(len(a.text), start+maxValue))
-	}
-	if a.claim == password {
-		return found("password", Password, start, end)
-	}
-	return found("generic-secret", Generic, start, end)
-}
-
-// pieces looks for a long random word in a value with spaces, which is otherwise a sentence.
-func (a *assigned) pieces(start int, v string) (Match, bool) {
-	at := 0
-	for piece := range strings.FieldsSeq(v) {
-		at += strings.Index(v[at:], piece)
-		p := measure(piece)
-		if a.claim >= medium && p.n >= 12 && p.digit > 0 && p.kinds() >= 2 && p.random() && !placeholder(piece) && !codeLike(piece) {
-			return found("generic-secret", Generic, start+at, start+at+len(piece))
-		}
-		at += len(piece)
-	}
-	if a.claim == password && appPassword(v) {
-		return found("password", Password, start, start+len(v))
-	}
-	if a.claim == password && a.sign == '=' && at < 40 {
-		if p := measure(v); p.kinds() == 3 && p.other >= 4 && !template(v) {
-			return found("password", Password, start, start+len(v))
-		}
-	}
-	return Match{}, false
-}
-
-// appPassword recognises four groups of four letters, as mail providers generate them.
-func appPassword(v string) bool {
-	groups := strings.Fields(v)
-	if len(groups) != 4 {
-		return false
-	}
-	for _, g := range groups {
-		if len(g) != 4 || !letters.all(g) || strings.ToLower(g) != g {
-			return false
-		}
-	}
-	return true
-}
-
-// accepts is the heart of the matter: is this value, in this place, a secret? What costs least is asked first.
-func (a *assigned) accepts(v string, quoted bool, end int) bool {
-	if len(v) < 4 || len(v) >= maxValue || end < len(a.text) && a.text[end] == '(' {
-		return false
-	}
-	if !quoted && (a.sign == ',' || a.sign == '(') {
-		return false
-	}
-	if !a.convinces(v, measure(v), quoted) {
-		return false
-	}
-	if placeholder(v) && !(a.connection() && !urlStandIn(v)) || a.claim != password && joinedWords(v) {
-		return false
-	}
-	return (quoted || !codeLike(v)) && !path(v) && !number(v)
-}
-
-// convinces weighs the value against what the name claims.
-func (a *assigned) convinces(v string, p profile, quoted bool) bool {
-	switch a.claim {
-	case password:
-		return a.acceptsPassword(v, p, quoted)
-	case medium:
-		if a.sign == ' ' && !a.option && !quoted || a.sign == 'i' && !quoted && p.digit == 0 {
-			return false
-		}
-		if a.later && p.n >= 8 && p.digit > 0 && p.lower+p.upper > 2 && !strings.Contains(v, "/") {
-			return true
-		}
-		if _, pass, ok := strings.Cut(v, ":"); ok && pairLike(pass) {
-			return true
-		}
-		if quoted && p.digit == p.n { // a number long enough to be an account's
-			return p.n >= 16 && p.n <= 40 && p.distinct >= 6
-		}
-		if quoted && p.signs >= 6 && p.n >= 10 && p.n <= 80 { // nothing but a password has that many different signs
-			return true
-		}
-		return p.secretLike() || a.sign == '(' && p.n >= 12 && p.random()
-	case weak:
-		if a.sign == ' ' || a.sign == 'i' || a.sign == ',' && a.alone {
-			return false
-		}
-		if uuid(v) {
-			return !a.alone && a.sign != ',' || a.tight && !quoted
-		}
-		if basicPair(v) {
-			return true
-		}
-		if a.tight && !quoted && p.n >= 12 && p.kinds() == 3 && p.digit > 1 && p.random() && word.all(v) {
-			return true
-		}
-		if a.later && quoted && p.n >= 8 && p.digit > 0 && p.lower+p.upper > 2 && a.sign == '=' {
-			return !strings.ContainsAny(v, "/.")
-		}
-		least := 16
-		if p.hex == p.n && !(a.alone && a.tight) { // the length of half the identifiers in the world
-			least = 20
-		}
-		return p.n >= least && p.random() && p.digit > 0 && !spaced(v)
-	case hinted:
-		return a.sign == '=' && p.n >= 24 && p.kinds() == 3 && p.random() && p.digit >= 2 && !spaced(v)
-	}
-	return false
-}
-
-// pairLike holds for the second half of user:password.
-func pairLike(pass string) bool {
-	p := measure(pass)
-	return p.n >= 8 && p.n <= 64 && p.digit > 0 && p.lower+p.upper > 2 && p.kinds() >= 2 && !strings.ContainsAny(pass, "/:.")
-}
-
-// secretLike holds for values long or varied enough to have been generated.
-func (p profile) secretLike() bool {
-	if !p.random() {
-		return false
-	}
-	switch {
-	case p.digit == 0 && p.other == 0:
-		return p.n >= 20
-	case p.kinds() == 3:
-		return p.n >= 12
-	case p.other > 0 && p.digit > 0:
-		return p.n >= 10 && p.breaks >= 4
-	}
-	return p.n >= 18
-}
-
-// acceptsPassword holds for what people choose: anything with digits or signs among letters, and plain words where only a literal can stand.
-func (a *assigned) acceptsPassword(v string, p profile, quoted bool) bool {
-	if p.digit == p.n || p.n > 128 || p.lower+p.upper == 0 && p.other < 3 {
-		return false
-	}
-	if a.sign == ' ' && (!quoted || a.alone) && !a.option && !a.netrc() {
-		return p.n >= 8 && p.kinds() == 3 && strings.ContainsAny(v, "!@#$%^&*~?") && !strings.ContainsAny(v, "/.:=")
-	}
-	if a.alone && !quoted && p.other == 0 && !(a.tight && p.digit > 0) { // "pass" is what tests do
-		return false
-	}
-	if (a.sign == '(' || a.sign == ',' || a.alone) && (p.digit == 0 || strings.ContainsAny(v, "()")) && !(p.random() && p.n >= 12) {
-		return a.sign == '=' && quoted && letters.all(v) && p.n >= 6
-	}
-	signs := 0
-	for i := 0; i < len(v); i++ {
-		if strings.IndexByte("!@#$%^&*~+=?", v[i]) >= 0 {
-			signs++
-		}
-	}
-	switch {
-	case p.n >= 6 && p.digit > 0 && p.lower+p.upper > 0:
-		return quoted || a.tight || signs > 0 || p.random() || a.sign == '=' || a.option || a.netrc() || a.sign == 'i' && p.digit > 1
-	case p.n >= 6 && signs > 0 && p.lower+p.upper > 2:
-		return true
-	case quoted && a.sign != ',' && a.sign != '(':
-		return p.n >= 6 && !spaced(v) && (p.upper <= 1 || p.random())
-	case quoted:
-		return p.n >= 8 && p.random()
-	case a.tight && a.upper || a.connection() || a.option && a.sign == '=' || a.netrc():
-		return p.n >= 6 && !spaced(v)
-	}
-	return false
-}
-
-// netrc reports whether "password WORD" follows "login WORD".
-func (a *assigned) netrc() bool {
-	return a.sign == ' ' && strings.Contains(a.text[max(0, a.start-80):a.start], "login ")
-}
-
-// connection reports whether the assignment stands among others separated by semicolons.
-func (a *assigned) connection() bool {
-	if a.claim != password || !a.tight {
-		return false
-	}
-	before := strings.TrimRight(a.text[max(0, a.start-40):a.start], " ")
-	return strings.HasSuffix(before, ";")
-}
-
-// spaced reports names of several plain words, such as form-control or NOT_A_SECRET.
-func spaced(v string) bool {
-	if !strings.ContainsAny(v, "-_.:/") {
-		return false
-	}
-	for w := range strings.FieldsFuncSeq(v, func(r rune) bool { return strings.ContainsRune("-_.:/", r) }) {
-		if p := measure(w); p.n >= 8 && p.random() || p.digit > 0 && p.lower > 0 && p.upper > 0 || p.n >= 20 {
-			return false
-		}
-	}
-	return !uuid(v)
-}
-
-// path reports file names and addresses, which are not secret themselves.
-func path(v string) bool {
-	if strings.HasPrefix(v, "/") || strings.HasPrefix(v, "~/") || strings.HasPrefix(v, "./") || strings.HasPrefix(v, "../") {
-		for part := range strings.SplitSeq(v, "/") {
-			if p := measure(part); p.n >= 20 && p.random() {
-				return false
-			}
-		}
-		return true
-	}
-	return strings.Contains(v, "://")
-}
-
-// number reports a hexadecimal constant of a machine word or less.
-func number(v string) bool {
-	v = strings.TrimPrefix(v, "-")
-	return len(v) <= 18 && strings.HasPrefix(v, "0x") && anyHex.all(v[2:])
-}
-
-func uuid(v string) bool {
-	if len(v) != 36 {
-		return false
-	}
-	for i := 0; i < len(v); i++ {
-		dash := i == 8 || i == 13 || i == 18 || i == 23
-		if dash != (v[i] == '-') || !dash && !anyHex[v[i]] {
-			return false
-		}
-	}
-	return true
 }

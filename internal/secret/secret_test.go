@@ -89,6 +89,7 @@ func TestAssignmentsOfRandomTextAreRecognised(t *testing.T) {
 		`HEROKU_API_KEY: 0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0`,
 		`id: ada pw: l0velace9`,
 		`비밀번호: l0velace9`,
+		`seed phrase: apple river stone cloud tiger maple ocean candle forest mirror garden window`,
 		`api_key = "a{{b}c)d${e]f(g[h>-_$#i}}"`,
 		`{"auths": {"r.example.com": {"auth": "` + base64.StdEncoding.EncodeToString([]byte("ada:l0velace")) + `"}}}`,
 		`[debug] using Key=0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0`,

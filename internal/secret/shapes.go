@@ -62,7 +62,8 @@ var shapes = []trigger{
 	{word: "-", rule: mailgunKey},
 }
 
-func found(rule string, class Class, start, end int) (Match, bool) {
+// report is what a rule returns when it is convinced.
+func report(rule string, class Class, start, end int) (Match, bool) {
 	return Match{Rule: rule, Class: class, Start: start, End: end}, true
 }
 
@@ -97,13 +98,13 @@ func pemKey(c *cursor) (Match, bool) {
 	if key < 24 || stuffed(body[:min(end, 200)]) {
 		return Match{}, false
 	}
-	return found("private-key", PrivateKey, start, c.end+dashes+5+end)
+	return report("private-key", PrivateKey, start, c.end+dashes+5+end)
 }
 
 func puttyKey(c *cursor) (Match, bool) {
 	window := c.text[c.start:min(len(c.text), c.start+maxValue)]
 	if i := strings.Index(window, "Private-Lines:"); i >= 0 {
-		return found("private-key", PrivateKey, c.start, c.start+len(window))
+		return report("private-key", PrivateKey, c.start, c.start+len(window))
 	}
 	return Match{}, false
 }
@@ -128,7 +129,7 @@ func derKey(c *cursor) (Match, bool) {
 	if head[version] != 2 || head[version+1] != 1 || head[version+2] > 3 {
 		return Match{}, false
 	}
-	return found("private-key", PrivateKey, c.start, c.start+n)
+	return report("private-key", PrivateKey, c.start, c.start+n)
 }
 
 // webKey finds the private member of a JSON web key.
@@ -148,7 +149,7 @@ func webKey(c *cursor) (Match, bool) {
 			continue
 		}
 		if n := urlSafe.runLen(c.text, at+1, maxValue); n >= 16 && looksRandom(c.text[at+1:at+1+n]) {
-			return found("json-web-key", PrivateKey, at+1, at+1+n)
+			return report("json-web-key", PrivateKey, at+1, at+1+n)
 		}
 	}
 	return Match{}, false
@@ -172,7 +173,7 @@ func webToken(c *cursor) (Match, bool) {
 	if err != nil || len(dec) < 6 || dec[0] != '{' || dec[1] != '"' {
 		return Match{}, false
 	}
-	return found("json-web-token", Token, c.start, c.start+n)
+	return report("json-web-token", Token, c.start, c.start+n)
 }
 
 // urlPassword finds user:password@host.
@@ -199,7 +200,7 @@ func urlPassword(c *cursor) (Match, bool) {
 	user, pass, ok := strings.Cut(window[:at], ":")
 	if !ok {
 		if len(user) >= 20 && looksRandom(user) && urlSafe.all(user) {
-			return found("url-token", URL, c.end, c.end+at)
+			return report("url-token", URL, c.end, c.end+at)
 		}
 		return Match{}, false
 	}
@@ -213,7 +214,7 @@ func urlPassword(c *cursor) (Match, bool) {
 	if port, _, _ := strings.Cut(pass, "/"); digits.all(port) && len(port) <= 5 {
 		return Match{}, false // a port, and an @ in the path
 	}
-	return found("url-password", URL, c.end+len(user)+1, c.end+at)
+	return report("url-password", URL, c.end+len(user)+1, c.end+at)
 }
 
 // urlStandIn is narrower than placeholder: people do use "secret" and names as passwords of databases.
@@ -249,7 +250,7 @@ func authorization(c *cursor) (Match, bool) {
 	}
 	n := tokenRun(c.text, i)
 	if v := c.text[i : i+n]; n >= 16 && looksRandom(v) && !placeholder(v) {
-		return found("authorization", Generic, i, i+n)
+		return report("authorization", Generic, i, i+n)
 	}
 	return Match{}, false
 }
@@ -268,7 +269,7 @@ func bearer(c *cursor) (Match, bool) {
 		return Match{}, false
 	}
 	if p := measure(v); p.random() || p.digit >= 4 && p.n >= 16 && p.lower+p.upper > 0 {
-		return found("bearer-token", Token, i, i+n)
+		return report("bearer-token", Token, i, i+n)
 	}
 	return Match{}, false
 }
@@ -286,7 +287,7 @@ func basic(c *cursor) (Match, bool) {
 	if !basicPair(c.text[i : i+n]) {
 		return Match{}, false
 	}
-	return found("basic-auth", Password, i, i+n)
+	return report("basic-auth", Password, i, i+n)
 }
 
 // basicPair reports whether s is user:password in base64.
@@ -318,10 +319,10 @@ func userOption(c *cursor) (Match, bool) {
 	if ok && pass == "" && i+n < len(c.text) && strings.IndexByte("'\"", c.text[i+n]) >= 0 { // kevin:'password', or a token as user name
 		m := printable.runLen(c.text, i+n+1, 200)
 		if pass, _, ok = strings.Cut(c.text[i+n+1:i+n+1+m], c.text[i+n:i+n+1]); ok && len(pass) >= 4 && !placeholder(pass) && !strings.Contains(pass, " ") {
-			return found("user-password-option", Password, i+n+1, i+n+1+len(pass))
+			return report("user-password-option", Password, i+n+1, i+n+1+len(pass))
 		}
 		if p := measure(user); p.n >= 10 && p.digit > 0 && p.random() && !placeholder(user) {
-			return found("user-password-option", Password, i, i+len(user))
+			return report("user-password-option", Password, i, i+len(user))
 		}
 		return Match{}, false
 	}
@@ -331,7 +332,7 @@ func userOption(c *cursor) (Match, bool) {
 	if digits.all(user) && digits.all(pass) || placeholder(pass) || strings.HasPrefix(pass, "$") {
 		return Match{}, false
 	}
-	return found("user-password-option", Password, i+len(user)+1, i+len(arg))
+	return report("user-password-option", Password, i+len(user)+1, i+len(arg))
 }
 
 // tools take a user or password by -u or -p.
@@ -385,7 +386,7 @@ func passOption(c *cursor) (Match, bool) {
 	if strings.Contains(v, ":") && p.digit > p.n/2 { // a port mapping
 		return Match{}, false
 	}
-	return found("password-option", Password, i, i+n)
+	return report("password-option", Password, i, i+n)
 }
 
 // nativePassword reads MySQL's "IDENTIFIED WITH plugin BY|AS 'password'".
@@ -396,7 +397,7 @@ func nativePassword(c *cursor) (Match, bool) {
 			at := c.end + i + len(by)
 			n := printable.runLen(c.text, at, 200)
 			if v, _, _ := strings.Cut(c.text[at:at+n], by[4:]); len(v) >= 5 && !placeholder(v) {
-				return found("password-option", Password, at, at+len(v))
+				return report("password-option", Password, at, at+len(v))
 			}
 		}
 	}
@@ -418,7 +419,7 @@ func chpasswd(c *cursor) (Match, bool) {
 	if n < 4 || placeholder(before[i+1:i+1+n]) {
 		return Match{}, false
 	}
-	return found("password-option", Password, lo+i+1, lo+i+1+n)
+	return report("password-option", Password, lo+i+1, lo+i+1+n)
 }
 
 // netUser reads Windows' "net user NAME PASSWORD".
@@ -433,7 +434,7 @@ func netUser(c *cursor) (Match, bool) {
 	if i == c.end || at == i || n < 5 || v[0] == '/' || v[0] == '*' || placeholder(v) || measure(v).kinds() < 2 {
 		return Match{}, false
 	}
-	return found("password-option", Password, at, at+n)
+	return report("password-option", Password, at, at+n)
 }
 
 // crypts are the beginnings of salted password hashes, with the least length of what follows.
@@ -453,7 +454,7 @@ func passwordHash(c *cursor) (Match, bool) {
 		}
 		n := crypted.runLen(c.text, c.start, 300)
 		if n-len(k.prefix) >= k.min && measure(c.text[c.start:c.start+n]).distinct >= 16 {
-			return found("password-hash", Password, c.start, c.start+n)
+			return report("password-hash", Password, c.start, c.start+n)
 		}
 	}
 	return Match{}, false
@@ -479,7 +480,7 @@ func openAIMarker(c *cursor) (Match, bool) {
 	if c.start-start < 10 || end-c.end < 10 {
 		return Match{}, false
 	}
-	return found("openai-key", Token, start, end)
+	return report("openai-key", Token, start, end)
 }
 
 // azureClientSecret has three characters and a digit before the marker and thirty-odd behind it.
@@ -489,7 +490,7 @@ func azureClientSecret(c *cursor) (Match, bool) {
 	if before != 4 || !digits[c.text[c.start-1]] || after < 31 || after > 34 || !looksRandom(c.text[c.end:c.end+after]) {
 		return Match{}, false
 	}
-	return found("azure-client-secret", Token, c.start-4, c.end+after)
+	return report("azure-client-secret", Token, c.start-4, c.end+after)
 }
 
 // azureKeyMarker knows the fixed letters Microsoft puts inside its generated keys.
@@ -499,7 +500,7 @@ func azureKeyMarker(c *cursor) (Match, bool) {
 	if end-start < 40 || c.start-start < 20 || !looksRandom(c.text[start:c.start]) {
 		return Match{}, false
 	}
-	return found("azure-key", Token, start, end)
+	return report("azure-key", Token, start, end)
 }
 
 // azureDevOps tokens are 84 characters with a marker eight before the end.
@@ -509,7 +510,7 @@ func azureDevOps(c *cursor) (Match, bool) {
 	if before != 76 || after < 4 || after > 8 || !notDull(c.text[c.start-before:c.start]) {
 		return Match{}, false
 	}
-	return found("azure-devops-token", Token, c.start-before, c.end+after)
+	return report("azure-devops-token", Token, c.start-before, c.end+after)
 }
 
 // azureSignature is the signature of a shared access URL.
@@ -521,7 +522,7 @@ func azureSignature(c *cursor) (Match, bool) {
 	if n < 40 || !looksRandom(c.text[c.end:c.end+n]) {
 		return Match{}, false
 	}
-	return found("shared-access-signature", Token, c.end, c.end+n)
+	return report("shared-access-signature", Token, c.end, c.end+n)
 }
 
 func mailchimpKey(c *cursor) (Match, bool) {
@@ -530,7 +531,7 @@ func mailchimpKey(c *cursor) (Match, bool) {
 	if n != 32 || dc == 0 || dc > 2 || !notDull(c.text[c.start-32:c.start]) {
 		return Match{}, false
 	}
-	return found("mailchimp-key", Token, c.start-32, c.end+dc)
+	return report("mailchimp-key", Token, c.start-32, c.end+dc)
 }
 
 func terraformToken(c *cursor) (Match, bool) {
@@ -539,7 +540,7 @@ func terraformToken(c *cursor) (Match, bool) {
 	if before != 14 || after < 60 || !looksRandom(c.text[c.end:c.end+after]) {
 		return Match{}, false
 	}
-	return found("terraform-token", Token, c.start-before, c.end+after)
+	return report("terraform-token", Token, c.start-before, c.end+after)
 }
 
 func telegramToken(c *cursor) (Match, bool) {
@@ -548,12 +549,12 @@ func telegramToken(c *cursor) (Match, bool) {
 	if before < 5 || before > 11 || after < 32 || after > 34 {
 		return Match{}, false
 	}
-	return found("telegram-bot-token", Token, c.start-before, c.end+after)
+	return report("telegram-bot-token", Token, c.start-before, c.end+after)
 }
 
 func maxmindKey(c *cursor) (Match, bool) {
 	if n := back(word, c.text, c.start, 40); n == 36 && looksRandom(c.text[c.start-n:c.start]) {
-		return found("maxmind-key", Token, c.start-n, c.end)
+		return report("maxmind-key", Token, c.start-n, c.end)
 	}
 	return Match{}, false
 }
@@ -571,7 +572,7 @@ func webhook(c *cursor) (Match, bool) {
 	if last == 0 {
 		return Match{}, false
 	}
-	return found("webhook-url", Token, c.start, c.end+n)
+	return report("webhook-url", Token, c.start, c.end+n)
 }
 
 // serviceAccount is the line that only key files of Google service accounts have.
@@ -580,7 +581,7 @@ func serviceAccount(c *cursor) (Match, bool) {
 	if !strings.HasSuffix(before, ":") || !strings.HasSuffix(strings.TrimRight(before, ": \t"), `"type"`) {
 		return Match{}, false
 	}
-	return found("service-account-key", PrivateKey, c.start, c.end)
+	return report("service-account-key", PrivateKey, c.start, c.end)
 }
 
 func contribsys(c *cursor) (Match, bool) {
@@ -589,11 +590,16 @@ func contribsys(c *cursor) (Match, bool) {
 	if i == c.end || n != 17 {
 		return Match{}, false
 	}
-	return found("bundler-credential", Token, i, i+n)
+	return report("bundler-credential", Token, i, i+n)
 }
 
-// seedPhrase wants at least eleven short lower-case words in a row after the keyword.
+var seedOwners = wordSet("seed recovery backup wallet secret mnemonic")
+
+// seedPhrase wants as many words of three to eight letters as wallets use, in a row after the keyword.
 func seedPhrase(c *cursor) (Match, bool) {
+	if c.text[c.end-1] == 'e' && !seedOwners[wordBefore(c.text, c.start)] {
+		return Match{}, false
+	}
 	i := skipTo(c.text, c.end, " :=\t'\"`\n[(")
 	start, words := i, 0
 	end := i
@@ -612,11 +618,11 @@ func seedPhrase(c *cursor) (Match, bool) {
 			break
 		}
 	}
-	// Prose after "phrase" is common too; every list of twelve or more words whose last ends the line or quote is meant here.
+	// Prose can follow such a keyword too, but rarely with so many words in a row and none of two letters.
 	if words != 12 && words != 15 && words != 18 && words != 21 && words != 24 {
 		return Match{}, false
 	}
-	return found("seed-phrase", PrivateKey, start, end)
+	return report("seed-phrase", PrivateKey, start, end)
 }
 
 func flyToken(c *cursor) (Match, bool) {
@@ -624,7 +630,7 @@ func flyToken(c *cursor) (Match, bool) {
 	if n < 40 {
 		return Match{}, false
 	}
-	return found("fly-token", Token, c.start, c.end+n)
+	return report("fly-token", Token, c.start, c.end+n)
 }
 
 // dottedToken finds Discord's three parts: an encoded number, a time, a signature.
@@ -641,7 +647,7 @@ func dottedToken(c *cursor) (Match, bool) {
 	if tail < 27 || tail > 40 || !looksRandom(c.text[c.end+mid+1:c.end+mid+1+tail]) {
 		return Match{}, false
 	}
-	return found("discord-token", Token, c.start-before, c.end+mid+1+tail)
+	return report("discord-token", Token, c.start-before, c.end+mid+1+tail)
 }
 
 // mailgunKey is 32, 8 and 8 hexadecimal digits.
@@ -655,7 +661,7 @@ func mailgunKey(c *cursor) (Match, bool) {
 	if hexits.runLen(c.text, c.end, 9) != 8 || c.end+8 >= len(c.text) || c.text[c.end+8] != '-' || hexits.runLen(c.text, c.end+9, 9) != 8 {
 		return Match{}, false
 	}
-	return found("mailgun-key", Token, c.start-32, c.end+17)
+	return report("mailgun-key", Token, c.start-32, c.end+17)
 }
 
 // back returns how many bytes before i are in the set, looking at no more than limit.
