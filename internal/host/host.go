@@ -280,6 +280,9 @@ func (l List) Allows(h Host) bool {
 		return false
 	}
 	for _, entry := range l {
+		if entry == h.name {
+			return true
+		}
 		below := strings.HasPrefix(entry, ".")
 		want, err := Parse(strings.TrimPrefix(entry, "."))
 		if err != nil || want.port != "" && want.port != h.port {
