@@ -14,6 +14,7 @@ type Keyword struct {
 // settings is what the file's keyword lines say about the whole file.
 type settings struct {
 	todo, done []string
+	states     map[string]bool   // keyword → done
 	logging    map[string]string // keyword → what follows "(": "d!", "w@/!" …
 	fileTags   []string
 	links      map[string]string // #+LINK abbreviations
@@ -29,8 +30,15 @@ type settings struct {
 	typed      map[string]bool // keywords of a TYP_TODO line
 }
 
+// fewKeywords is up to where looking at each keyword beats a map.
+const fewKeywords = 8
+
 // keyword reports whether word is a TODO keyword, and whether it means done.
 func (s *settings) keyword(word []byte) (done, ok bool) {
+	if len(s.todo) > fewKeywords {
+		done, ok = s.states[string(word)]
+		return done, ok
+	}
 	for _, k := range s.done {
 		if string(word) == k {
 			return true, true
@@ -179,6 +187,13 @@ func readSettings(f *File) *settings {
 	}
 	if len(s.done) == 0 && len(s.todo) > 0 {
 		s.done = s.todo[len(s.todo)-1:]
+	}
+	s.states = make(map[string]bool, len(s.todo))
+	for _, k := range s.todo {
+		s.states[k] = false
+	}
+	for _, k := range s.done {
+		s.states[k] = true
 	}
 	return s
 }

@@ -30,6 +30,7 @@ const (
 	kindItem
 	kindItemTag
 	kindFootnoteDef
+	kindList // made by the renderer; the walker sees items only
 
 	kindBold
 	kindItalic
