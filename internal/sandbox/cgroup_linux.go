@@ -55,10 +55,11 @@ func memoryFile(parent string) string {
 	return "memory.max"
 }
 
-// ownGroups maps a controller to the directory of the group this process is
-// in. Mounts are expected where every distribution puts them.
+// cgroupMount is where every distribution mounts control groups.
+var cgroupMount = "/sys/fs/cgroup"
+
+// ownGroups maps a controller to the directory of the group this process is in.
 func ownGroups() (map[string]string, error) {
-	const mount = "/sys/fs/cgroup"
 	b, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		return nil, fmt.Errorf("control groups: %w", err)
@@ -71,7 +72,7 @@ func ownGroups() (map[string]string, error) {
 			continue
 		}
 		if f[1] == "" {
-			dir := filepath.Join(mount, f[2])
+			dir := filepath.Join(cgroupMount, f[2])
 			have, _ := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control"))
 			for _, c := range strings.Fields(string(have)) {
 				own[c] = dir
@@ -79,7 +80,7 @@ func ownGroups() (map[string]string, error) {
 			continue
 		}
 		for c := range strings.SplitSeq(f[1], ",") {
-			dir := filepath.Join(mount, c, f[2])
+			dir := filepath.Join(cgroupMount, c, f[2])
 			if _, err := os.Stat(dir); err == nil {
 				own[c] = dir
 			}

@@ -55,13 +55,15 @@ type proxy struct {
 	own      []netip.Addr // of this machine
 	resolver Resolver
 
-	server  *http.Server
-	tunnels sync.WaitGroup
-	slots   chan struct{}
+	server *http.Server
+	cancel context.CancelFunc // ends what the server has in hand
+	work   sync.WaitGroup     // the server and every request
 
 	mu     sync.Mutex // guards the rest
 	pinned map[string][]netip.Addr
 	asked  []Request
+	active int
+	closed bool
 }
 
 // hostRule is one entry of Network.Hosts.
@@ -75,8 +77,7 @@ var errRefused = errors.New("refused")
 
 func newProxy(n Network) (*proxy, error) {
 	p := &proxy{
-		private: n.Private, resolver: n.Resolver,
-		slots: make(chan struct{}, maxTunnels), pinned: map[string][]netip.Addr{},
+		private: n.Private, resolver: n.Resolver, pinned: map[string][]netip.Addr{},
 	}
 	if p.resolver == nil {
 		p.resolver = net.DefaultResolver
@@ -304,6 +305,7 @@ func (p *proxy) serve(ctx context.Context, fd int) error {
 	if err != nil {
 		return fmt.Errorf("proxy socket: %w", err)
 	}
+	ctx, p.cancel = context.WithCancel(ctx)
 	p.server = &http.Server{
 		Handler:           p.handler(),
 		ReadHeaderTimeout: headerTimeout,
@@ -311,8 +313,27 @@ func (p *proxy) serve(ctx context.Context, fd int) error {
 		ErrorLog:          log.New(io.Discard, "", 0), // what a command sends is its own affair
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 	}
-	p.tunnels.Go(func() { _ = p.server.Serve(l) })
+	p.work.Go(func() { _ = p.server.Serve(l) })
 	return nil
+}
+
+// enter admits a request while the proxy is open and not too busy.
+func (p *proxy) enter() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || p.active >= maxTunnels {
+		return false
+	}
+	p.active++
+	p.work.Add(1)
+	return true
+}
+
+func (p *proxy) leave() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.active--
+	p.work.Done()
 }
 
 // close ends every connection and waits for them. By then the command is
@@ -321,8 +342,12 @@ func (p *proxy) close() {
 	if p == nil || p.server == nil {
 		return
 	}
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.cancel()
 	_ = p.server.Close()
-	p.tunnels.Wait()
+	p.work.Wait()
 }
 
 func (p *proxy) handler() http.Handler {
@@ -341,13 +366,11 @@ func (p *proxy) handler() http.Handler {
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { answer(w, err) },
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case p.slots <- struct{}{}:
-			defer func() { <-p.slots }()
-		default:
+		if !p.enter() {
 			http.Error(w, "too many connections", http.StatusServiceUnavailable)
 			return
 		}
+		defer p.leave()
 		switch {
 		case r.Method == http.MethodConnect:
 			p.tunnel(w, r)
@@ -389,8 +412,6 @@ func (p *proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	if _, err := io.WriteString(in, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return
 	}
-	p.tunnels.Add(1)
-	defer p.tunnels.Done()
 	var up sync.WaitGroup
 	up.Go(func() {
 		_, _ = io.Copy(out, buf)

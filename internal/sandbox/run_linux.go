@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"encoding/gob"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -134,7 +135,19 @@ func (j *job) wirePlan() error {
 	}
 	f := os.NewFile(uintptr(fd), "plan")
 	j.theirs = append(j.theirs, f)
-	if err := json.NewEncoder(f).Encode(j.plan); err != nil {
+	return j.writePlan(f)
+}
+
+// writePlan uses gob and not JSON: arguments and paths are bytes, which need
+// not be text, and what was judged is what must run.
+func (j *job) writePlan(f *os.File) error {
+	if err := f.Truncate(0); err != nil {
+		return fmt.Errorf("plan: %w", err)
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("plan: %w", err)
+	}
+	if err := gob.NewEncoder(f).Encode(j.plan); err != nil {
 		return fmt.Errorf("plan: %w", err)
 	}
 	return nil
@@ -263,20 +276,12 @@ func (j *job) bound() error {
 	}
 	if j.method == Namespaces && pidMaxIsPerNamespace() {
 		j.plan.PIDMax = true
-		return j.rewritePlan()
+		if err := j.writePlan(j.theirs[planFD]); err != nil {
+			return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		return nil
 	}
 	return fmt.Errorf("%w: root's processes cannot be bounded here: %w", ErrUnavailable, err)
-}
-
-func (j *job) rewritePlan() error {
-	f := j.theirs[len(j.theirs)-1]
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return fmt.Errorf("%w: plan: %w", ErrUnavailable, err)
-	}
-	if err := json.NewEncoder(f).Encode(j.plan); err != nil {
-		return fmt.Errorf("%w: plan: %w", ErrUnavailable, err)
-	}
-	return nil
 }
 
 // start makes the process, in new namespaces or under bubblewrap.

@@ -179,6 +179,91 @@ func TestACommandThatCannotStartIsNotAnUnavailableSandbox(t *testing.T) {
 	})
 }
 
+func TestArgumentsArriveByteForByte(t *testing.T) {
+	onEach(t, func(t *testing.T, b *box) {
+		odd := "a\xff\xfe\n'\"$x\\ ü"
+		s := b.spec("")
+		s.Argv = []string{"/usr/bin/printf", "%s|%s", odd, ""}
+		s.Env = map[string]string{"ODD": odd}
+		if got := b.run(s).Stdout.String(); got != odd+"|" {
+			t.Errorf("wanted %q, got %q", odd, got)
+		}
+		s.Argv = []string{"/bin/sh", "-c", `printf %s "$ODD"`}
+		if got := b.run(s).Stdout.String(); got != odd {
+			t.Errorf("wanted %q, got %q", odd, got)
+		}
+	})
+}
+
+func TestRootsWithOddNamesAreMountedAsTheyAre(t *testing.T) {
+	onEach(t, func(t *testing.T, b *box) {
+		root := filepath.Join(b.root, "a,b:c\\d \xff\n")
+		if err := os.Mkdir(root, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		s := b.spec("echo x > file; echo y > ../file")
+		s.WriteRoots = []string{root}
+		b.run(s)
+		if mustRead(t, filepath.Join(root, "file")) != "x\n" {
+			t.Error("the root was not written to")
+		}
+		if _, err := os.Stat(filepath.Join(b.root, "file")); err == nil {
+			t.Error("the directory around the root was written to")
+		}
+		dir := filepath.Join(b.out, "over,lay:")
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if b.method == sandbox.Namespaces {
+			_, changes, err := sandbox.DryRun(t.Context(), s, dir)
+			if err != nil || len(changes) != 1 || changes[0].Path != filepath.Join(root, "file") {
+				t.Errorf("dry run: got %+v %v", changes, err)
+			}
+		}
+	})
+}
+
+func TestATerminalCanInterrupt(t *testing.T) {
+	onEach(t, func(t *testing.T, b *box) {
+		r, w := io.Pipe()
+		s := b.spec("trap 'echo caught; exit 3' INT; echo ready; while :; do sleep 0.05; done")
+		s.PTY, s.Stdin = true, r
+		var once bool
+		s.Sink = func(c sandbox.Chunk) {
+			if !once && strings.Contains(string(c.Data), "ready") {
+				once = true
+				go func() { _, _ = w.Write([]byte{3}) }()
+			}
+		}
+		res := b.run(s)
+		if res.ExitCode != 3 || !strings.Contains(res.Stdout.String(), "caught") {
+			t.Errorf("got %v %d %q", res.Cause, res.ExitCode, res.Stdout)
+		}
+	})
+}
+
+func TestRootIsBoundedWithoutControlGroupsOrRefused(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("the process limit binds an ordinary user by itself")
+	}
+	defer sandbox.HideCgroups()()
+	b := newBox(t, sandbox.Namespaces)
+	s := b.spec("")
+	s.Argv = []string{b.self, attemptArg, "fork", "2000"}
+	s.Limits.Processes = 64
+	res, err := sandbox.Run(t.Context(), s)
+	if err == nil && !strings.HasPrefix(res.Stdout.String(), "refused: process ") {
+		t.Errorf("wanted a bound or ErrUnavailable, got %v %q", res.Cause, res.Stdout)
+	}
+	if err != nil && !errors.Is(err, sandbox.ErrUnavailable) {
+		t.Errorf("wanted ErrUnavailable, got %v", err)
+	}
+	s.Method = sandbox.Bubblewrap
+	if _, err := sandbox.Run(t.Context(), s); !errors.Is(err, sandbox.ErrUnavailable) {
+		t.Errorf("bubblewrap: wanted ErrUnavailable, got %v", err)
+	}
+}
+
 func TestReadRootsShowNothingElse(t *testing.T) {
 	onEach(t, func(t *testing.T, b *box) {
 		mustWrite(t, filepath.Join(b.out, "note"), "private")

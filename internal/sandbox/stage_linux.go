@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"encoding/gob"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -96,7 +97,7 @@ func receivePlan() (*plan, error) {
 	f := os.NewFile(planFD, "plan")
 	defer f.Close()
 	var p plan
-	if err := json.NewDecoder(io.NewSectionReader(f, 0, 1<<30)).Decode(&p); err != nil {
+	if err := gob.NewDecoder(io.NewSectionReader(f, 0, 1<<30)).Decode(&p); err != nil {
 		return nil, fmt.Errorf("reading the plan: %w", err)
 	}
 	return &p, nil
