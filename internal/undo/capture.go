@@ -45,10 +45,10 @@ func (s *Store) Begin(label, group string, scopes ...Scope) (*Capture, error) {
 	if c.manifest.Before, err = s.scan(scopes, nil); err != nil {
 		return nil, fmt.Errorf("capturing: %w", err)
 	}
-	if err := flush(s.dir); err != nil {
+	if err := s.flush(); err != nil {
 		return nil, fmt.Errorf("undo store: %w", err)
 	}
-	if err := writeJSON(s.pendingPath(c.id), c.manifest); err != nil {
+	if err := writeRecord(s.pendingPath(c.id), c.manifest); err != nil {
 		return nil, fmt.Errorf("undo store: %w", err)
 	}
 	s.next++
@@ -238,10 +238,10 @@ func (c *Capture) commitLocked(interrupted bool) (Entry, error) {
 		c.endLocked()
 		return Entry{}, nil
 	}
-	if err := flush(s.dir); err != nil {
+	if err := s.flush(); err != nil {
 		return Entry{}, fmt.Errorf("undo store: %w", err)
 	}
-	if err := writeJSON(s.entryPath(e.ID), e); err != nil {
+	if err := writeRecord(s.entryPath(e.ID), e); err != nil {
 		return Entry{}, fmt.Errorf("undo store: %w", err)
 	}
 	s.entries[e.ID] = &e

@@ -215,5 +215,32 @@ func (s *Store) digest(r io.Reader, keep bool) (string, int64, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", 0, err
 	}
-	return blob, n, os.Rename(tmp.Name(), path)
+	if err := os.Rename(tmp.Name(), path); err != nil {
+		return "", 0, err
+	}
+	s.fresh = append(s.fresh, path)
+	return blob, n, nil
+}
+
+// fewBlobs is how many new blobs are made durable one by one. Beyond it the
+// whole file system is told to write, which costs what others have written
+// too, but only once.
+const fewBlobs = 32
+
+// flush makes the new blobs durable.
+func (s *Store) flush() error {
+	if len(s.fresh) > fewBlobs {
+		s.fresh = nil
+		return syncAll(s.dir)
+	}
+	for _, path := range s.fresh {
+		if err := syncFile(path); err != nil {
+			return err
+		}
+		if err := syncFile(filepath.Dir(path)); err != nil {
+			return err
+		}
+	}
+	s.fresh = nil
+	return nil
 }

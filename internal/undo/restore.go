@@ -44,7 +44,7 @@ func (s *Store) swap(id uint64, back, partial bool) error {
 	if err := s.check(e, back, false); err != nil {
 		return err
 	}
-	if err := writeJSON(filepath.Join(s.dir, intentFile), intent{id, back}); err != nil {
+	if err := writeRecord(filepath.Join(s.dir, intentFile), intent{id, back}); err != nil {
 		return fmt.Errorf("undo store: %w", err)
 	}
 	return s.applyLocked(e, back)
@@ -55,7 +55,7 @@ func (s *Store) swap(id uint64, back, partial bool) error {
 func (s *Store) finishIntent() error {
 	path := filepath.Join(s.dir, intentFile)
 	var in intent
-	err := readJSON(path, &in)
+	err := readRecord(path, &in)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -179,7 +179,7 @@ func (s *Store) applyLocked(e *Entry, back bool) error {
 	}
 	done := *e
 	done.Undone = back
-	if err := writeJSON(s.entryPath(e.ID), done); err != nil {
+	if err := writeRecord(s.entryPath(e.ID), done); err != nil {
 		return fmt.Errorf("undo store: %w", err)
 	}
 	s.entries[e.ID] = &done

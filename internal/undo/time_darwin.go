@@ -9,5 +9,5 @@ import (
 // changeTime is the one time of a file that no program can set.
 func changeTime(st *syscall.Stat_t) int64 { return st.Ctimespec.Nano() }
 
-// flush makes everything written durable; this system cannot do less than all.
-func flush(string) error { return unix.Sync() }
+// syncAll makes everything written durable; this system cannot do less than all.
+func syncAll(string) error { return unix.Sync() }

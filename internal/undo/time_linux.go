@@ -10,9 +10,9 @@ import (
 // changeTime is the one time of a file that no program can set.
 func changeTime(st *syscall.Stat_t) int64 { return st.Ctim.Nano() }
 
-// flush makes everything written to the file system of dir durable. One call
+// syncAll makes everything written to the file system of dir durable. One call
 // for a whole capture is far cheaper than one for each blob.
-func flush(dir string) error {
+func syncAll(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return err

@@ -22,7 +22,7 @@ package undo
 
 import (
 	"cmp"
-	"encoding/json"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -144,6 +144,7 @@ type Store struct {
 	open    map[uint64]bool // captures begun by this process
 	next    uint64
 	seen    map[string]sighting // what is known of a file's content, by absolute path
+	fresh   []string            // blobs that are not yet durable
 }
 
 // Open opens or makes the store in dir, an absolute path. Captures that a
@@ -245,11 +246,11 @@ const (
 )
 
 func (s *Store) entryPath(id uint64) string {
-	return filepath.Join(s.dir, entryDir, strconv.FormatUint(id, 10)+".json")
+	return filepath.Join(s.dir, entryDir, strconv.FormatUint(id, 10))
 }
 
 func (s *Store) pendingPath(id uint64) string {
-	return filepath.Join(s.dir, pendingDir, strconv.FormatUint(id, 10)+".json")
+	return filepath.Join(s.dir, pendingDir, strconv.FormatUint(id, 10))
 }
 
 // load reads the entries and repairs what a crash left.
@@ -260,7 +261,7 @@ func (s *Store) load() error {
 			return fmt.Errorf("undo store: %w", err)
 		}
 		for _, e := range list {
-			id, err := strconv.ParseUint(strings.TrimSuffix(e.Name(), ".json"), 10, 64)
+			id, err := strconv.ParseUint(e.Name(), 10, 64)
 			if err != nil {
 				continue // a temporary file of an interrupted write
 			}
@@ -269,7 +270,7 @@ func (s *Store) load() error {
 				continue
 			}
 			var entry Entry
-			if err := readJSON(s.entryPath(id), &entry); err != nil {
+			if err := readRecord(s.entryPath(id), &entry); err != nil {
 				return fmt.Errorf("undo store: %w", err)
 			}
 			s.entries[id] = &entry
@@ -288,13 +289,13 @@ func (s *Store) adoptPending() error {
 		return fmt.Errorf("undo store: %w", err)
 	}
 	for _, e := range list {
-		id, err := strconv.ParseUint(strings.TrimSuffix(e.Name(), ".json"), 10, 64)
+		id, err := strconv.ParseUint(e.Name(), 10, 64)
 		if err != nil {
 			_ = os.Remove(filepath.Join(s.dir, pendingDir, e.Name()))
 			continue
 		}
 		c := &Capture{store: s, id: id}
-		if err := readJSON(s.pendingPath(id), &c.manifest); err != nil {
+		if err := readRecord(s.pendingPath(id), &c.manifest); err != nil {
 			return fmt.Errorf("undo store: interrupted capture: %w", err)
 		}
 		if _, known := s.entries[id]; known {
@@ -308,29 +309,28 @@ func (s *Store) adoptPending() error {
 	return nil
 }
 
-func readJSON(path string, v any) error {
-	b, err := os.ReadFile(path)
+// readRecord reads what writeRecord wrote. Records are gob and not JSON: names
+// of files are bytes, which need not be text.
+func readRecord(path string, v any) error {
+	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(b, v); err != nil {
+	defer f.Close()
+	if err := gob.NewDecoder(f).Decode(v); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
 }
 
-// writeJSON replaces path in one step that survives a crash.
-func writeJSON(path string, v any) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
+// writeRecord replaces path in one step that survives a crash.
+func writeRecord(path string, v any) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name()) // fails when the rename has succeeded
-	_, err = f.Write(b)
+	err = gob.NewEncoder(f).Encode(v)
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err != nil {
 		return err
@@ -338,13 +338,14 @@ func writeJSON(path string, v any) error {
 	if err := os.Rename(f.Name(), path); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return syncFile(filepath.Dir(path))
 }
 
-func syncDir(path string) error {
-	d, err := os.Open(path)
+// syncFile makes a file's content, or a directory's names, durable.
+func syncFile(path string) error {
+	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.Sync(), d.Close())
+	return errors.Join(f.Sync(), f.Close())
 }

@@ -156,6 +156,7 @@ func TestUndoAndRedoSwapExactly(t *testing.T) {
 		"an empty directory":                "mkdir empty",
 		"a swap of two files":               "mv a t; mv d/one a; mv t d/one",
 		"a name with a newline and a quote": `printf x > "$(printf 'a\nb"c')"`,
+		"a name that is no text":            `printf x > "$(printf 'a\377b')"; rm a`,
 		"the root's own mode":               "chmod 711 .",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -396,7 +397,7 @@ func TestACrashInTheMiddleOfAnUndoIsFinished(t *testing.T) {
 	before := p.fingerprint(t)
 	e := p.do(t, "command", func() { p.sh(t, "echo x > a; rm b; rm -r d; mkdir n; echo y > n/y") })
 	// As if the process had died after the intent and the first steps.
-	if err := os.WriteFile(filepath.Join(p.dir, "intent"), fmt.Appendf(nil, `{"ID":%d,"Back":true}`, e.ID), 0o600); err != nil {
+	if err := p.store.LeaveIntent(e.ID); err != nil {
 		t.Fatal(err)
 	}
 	p.sh(t, "printf a > a; rm n/y; mkdir -m 755 d; echo half > .passepartout-undo-b")
