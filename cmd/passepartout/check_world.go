@@ -170,6 +170,9 @@ func (t foreignTool) verb() proto.Verb {
 			v.Params = append(v.Params, proto.Param{Name: argName(p.name), Type: proto.Text, Means: p.means, Required: p.required})
 		}
 	}
+	if t.effect == proto.Execute {
+		v.Params = append(v.Params, proto.Param{Name: argName("description"), Type: proto.Text}, proto.Param{Name: argName("timeout"), Type: proto.Number})
+	}
 	return v
 }
 
@@ -180,10 +183,10 @@ func argName(name string) sexp.Keyword { return sexp.Keyword("IN-" + strings.ToU
 func (t foreignTool) arrange(args sexp.Plist) sexp.Plist {
 	var out, rest sexp.Plist
 	for _, e := range args.Pairs() {
-		switch name := string(e.Key); name {
-		case "":
+		switch name := string(e.Key); {
+		case name == "":
 			rest = rest.With("EMPTY", e.Value)
-		case t.command, t.path, t.url:
+		case name == t.command, name == t.path, name == t.url, t.effect == proto.Execute && (name == "description" || name == "timeout"):
 			out = out.With(argName(name), e.Value)
 		default:
 			rest = rest.With(e.Key, e.Value)

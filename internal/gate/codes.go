@@ -60,7 +60,7 @@ var codes = []Code{
 	{"network.user", "dispatcher/network", Ask, false, "the address names a user before the host"},
 	{"network.unlisted", "dispatcher/network", Ask, true, "the host is not on the list"},
 	{"network.embedded", "dispatcher/network", Deny, false, "the text makes its reader's program fetch from a host that is not on the list"},
-	{"network.solicits", "dispatcher/network", Ask, false, "the text asks for credentials and links elsewhere"},
+	{"network.solicits", "dispatcher/network", Ask, false, "the text wants credentials, or something run, and links elsewhere"},
 	{"network.link", "dispatcher/network", Ask, false, "a link carries data away, or is not what it seems"},
 	{"impact.rewrite", "dispatcher/impact", Ask, false, "the action changes what the agent is or may do"},
 	{"impact.recipient", "dispatcher/impact", Ask, true, "somebody new would be written to"},

@@ -27,6 +27,9 @@ func (v *view) confine(p pathArg) Verdict {
 	deny := func(code, why string) Verdict {
 		return Verdict{Code: code, Reason: fmt.Sprintf("%s %s", quote(p.abs), why)}
 	}
+	if what, ok := concealed(p.text, false); ok {
+		return Verdict{Code: "confine.unclear", Reason: fmt.Sprintf("%s holds %s", quote(p.abs), what)}
+	}
 	switch p.kind {
 	case place.Unknown:
 		return deny("confine.unclear", "does not name one file to everybody")

@@ -56,7 +56,7 @@ func concealed(s string, stored bool) (string, bool) {
 	prev := rune(0)
 	for i, r := range s {
 		switch {
-		case r == '\t' || r == '\n' || r == '\r':
+		case r == '\t' || r == '\n' || r == '\r' && (stored || strings.HasPrefix(s[i:], "\r\n")):
 		case r == '\f' && stored:
 		case r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0:
 			return fmt.Sprintf("the control character U+%04X", r), true

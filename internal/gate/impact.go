@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"passepartout/internal/proto"
+	"passepartout/internal/sexp"
 )
 
 // judgeImpact is check 11 of the dispatcher: what reaches beyond the machine, or
@@ -20,6 +21,9 @@ func judgeImpact(v *view) Verdict {
 	case proto.Execute:
 		if !v.declares(proto.Command) && !v.declares(proto.Code) {
 			return ask("impact.execute", fmt.Sprintf("what %s runs cannot be judged beforehand", v.action.Name()))
+		}
+		if name, ok := v.undeclared(); ok {
+			return ask("impact.execute", fmt.Sprintf("argument %s may change what %s runs", name, v.action.Name()))
 		}
 	case proto.Network:
 		if !v.declares(proto.URL) {
@@ -37,6 +41,16 @@ func judgeImpact(v *view) Verdict {
 // declares reports whether the action has an argument of that meaning.
 func (v *view) declares(m proto.Meaning) bool {
 	return slices.ContainsFunc(v.args, func(a arg) bool { return a.means == m })
+}
+
+// undeclared returns an argument whose form nobody declared, if there is one.
+func (v *view) undeclared() (sexp.Keyword, bool) {
+	for _, p := range v.action.Spec().Params {
+		if val, ok := v.action.Args().Get(p.Name); ok && p.Type == proto.Data && !sexp.IsNil(val) {
+			return p.Name, true
+		}
+	}
+	return "", false
 }
 
 // recipients asks before somebody new is written to.

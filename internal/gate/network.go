@@ -23,9 +23,13 @@ func judgeNetwork(v *view) Verdict {
 		switch a.means {
 		case proto.URL:
 			tighten(v.address(a.text))
+			continue
 		case proto.Outbound:
 			tighten(v.message(a.text))
 		default:
+		}
+		if v.facts.Effect() == proto.Network {
+			tighten(v.mentioned(a))
 		}
 	}
 	return verdict
@@ -52,6 +56,17 @@ func (v *view) address(s string) Verdict {
 	return Verdict{Decision: Ask, Code: "network.unlisted", Reason: fmt.Sprintf("%s is not on the list of hosts", h)}
 }
 
+// mentioned judges the hosts in the other arguments of an action that goes to the
+// network anyway: a proxy, a referrer, a place to send the result to.
+func (v *view) mentioned(a arg) Verdict {
+	for _, h := range host.FindAll(a.text) {
+		if !v.hosts.Allows(h) {
+			return Verdict{Decision: Ask, Code: "network.unlisted", Reason: fmt.Sprintf("argument %s names %s, which is not on the list of hosts", a.name, h)}
+		}
+	}
+	return Pass()
+}
+
 // message judges the addresses in a text somebody will read. A picture is
 // fetched without a click, so it may come from listed hosts only; a link may lead
 // anywhere, as long as it carries nothing away and asks for nothing.
@@ -66,7 +81,7 @@ func (v *view) message(text string) Verdict {
 		return Verdict{Code: "network.embedded", Reason: fmt.Sprintf("the text makes its reader's program fetch from %s", foreign[0])}
 	}
 	if len(foreign) > 0 && len(links) > 0 && containsAny(low, soliciting) {
-		return Verdict{Decision: Ask, Code: "network.solicits", Reason: fmt.Sprintf("the text asks for credentials and links to %s", foreign[0])}
+		return Verdict{Decision: Ask, Code: "network.solicits", Reason: fmt.Sprintf("the text wants credentials, or something run, and links to %s", foreign[0])}
 	}
 	for _, l := range links {
 		if why := v.suspicious(l); why != "" {
@@ -85,11 +100,12 @@ var fetching = []string{
 	"<form", "<input", "<body", "<style", "url(", "@import", "src=", "srcset=", "background=", "poster=", "#+include", "#+setupfile",
 }
 
-// soliciting are the words of somebody who wants a credential.
+// soliciting are the words of somebody who wants a credential, or wants the
+// reader to run something for them.
 var soliciting = []string{
 	"password", "passphrase", "api key", "api-key", "apikey", "access key", "secret key", "credential", "recovery phrase", "seed phrase", "private key",
 	"log in", "login", "sign in", "sign-in", "signin", "authenticate", "verify your", "confirm your", "one-time code", "2fa", "mfa code", "card number",
-	"your token", "your key", "your account",
+	"your token", "your key", "your account", "| sh", "|sh", "| bash", "|bash", "| zsh", "| sudo", "| python", "|python", "| iex", "|iex", "sh -c", "bash <(",
 }
 
 func containsAny(s string, subs []string) bool {

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"fmt"
+	"strings"
 
 	"passepartout/internal/place"
 	"passepartout/internal/proto"
@@ -21,5 +22,25 @@ func judgeSecretPath(v *view) Verdict {
 		default:
 		}
 	}
+	for _, a := range v.texts(proto.Plain) {
+		if !spellsPath(a.text) {
+			continue
+		}
+		abs := v.layout.Resolve(v.policy.Cwd, a.text)
+		switch v.layout.Kind(abs) {
+		case place.Secret, place.Process, place.Own:
+			return Verdict{Code: "secret-path.read", Reason: fmt.Sprintf("argument %s names %s, which no tool needs to know", a.name, quote(abs))}
+		default:
+		}
+	}
 	return Pass()
+}
+
+// spellsPath reports whether a text that nobody declared to be a path is one in
+// all likelihood: a tool may open it under whatever name its argument has.
+func spellsPath(s string) bool {
+	if strings.ContainsAny(s, " \t\r\n") || strings.Contains(s, "://") {
+		return false
+	}
+	return strings.HasPrefix(s, "/") || strings.HasPrefix(s, "~") || strings.HasPrefix(s, ".") || strings.Contains(s, "/.")
 }
