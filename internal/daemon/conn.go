@@ -104,13 +104,13 @@ func (c *conn) read(auth bool) error {
 }
 
 func (c *conn) next(r *proto.Reader) (proto.Message, error) {
-	if err := c.nc.SetReadDeadline(time.Now().Add(frameTimeout)); err != nil {
+	if err := c.nc.SetReadDeadline(time.Now().Add(c.d.s.FrameTimeout)); err != nil {
 		return proto.Message{}, err
 	}
 	v, err := r.Next()
 	if err != nil {
 		if ne := net.Error(nil); errors.As(err, &ne) && ne.Timeout() {
-			return proto.Message{}, &proto.FrameError{Code: "frame.timeout", Err: fmt.Errorf("a frame must arrive within %v", frameTimeout)}
+			return proto.Message{}, &proto.FrameError{Code: "frame.timeout", Err: fmt.Errorf("a frame must arrive within %v", c.d.s.FrameTimeout)}
 		}
 		return proto.Message{}, err
 	}

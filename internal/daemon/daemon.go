@@ -58,8 +58,11 @@ type Settings struct {
 	ApprovalTTL time.Duration
 	IdleExit    time.Duration // 0: stay; else end after so long without a client
 	MaxClients  int
-	Log         *slog.Logger
-	Now         func() time.Time // nil: the real clock
+	// FrameTimeout is how long a frame that has begun may take to arrive, and
+	// how long a client may take to introduce itself; 0 is ten seconds.
+	FrameTimeout time.Duration
+	Log          *slog.Logger
+	Now          func() time.Time // nil: the real clock
 }
 
 // A Daemon is one running instance. Its fields are constant after Open, but for
@@ -93,6 +96,9 @@ func Open(ctx context.Context, s Settings) (*Daemon, error) {
 	}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
+	}
+	if d.s.FrameTimeout == 0 {
+		d.s.FrameTimeout = frameTimeout
 	}
 	d.started = d.now()
 	if err := os.MkdirAll(s.StateDir, 0o700); err != nil {

@@ -290,6 +290,31 @@ func TestATruncatedFrameAndASilentClientAreClosedQuietly(t *testing.T) {
 	}
 }
 
+func TestAClientThatDawdlesInsideAFrameIsCutOff(t *testing.T) {
+	s := settings(t)
+	s.FrameTimeout = 20 * time.Millisecond
+	h := open(t, s)
+	for name, sent := range map[string]string{"says nothing at all": "", "stops inside the length": "00", "stops inside the body": "000100(:TYPE"} {
+		nc := h.dial()
+		defer nc.Close()
+		io.WriteString(nc, sent)
+		r := proto.NewReader(nc, proto.MaxPayload)
+		var last proto.Message
+		for {
+			v, err := r.Next()
+			if err != nil {
+				break
+			}
+			if last, err = proto.ParseMessage(v); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if last.Payload.Text("CODE") != "frame.timeout" {
+			t.Errorf("a client that %s got %s last", name, last.Value())
+		}
+	}
+}
+
 func TestAThousandClientsAreHeldAtOnce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a thousand clients take a few seconds")
