@@ -324,6 +324,10 @@ func (a *assigned) bare(i, limit int) int {
 		ends = endsPassword
 	}
 	for i < limit && !ends[a.text[i]] {
+		// Padding ends a value; in the middle of one it would be the next assignment. Only passwords hold anything.
+		if a.text[i] == '=' && a.claim != password && i+1 < limit && alnum[a.text[i+1]] {
+			break
+		}
 		i++
 	}
 	return i

@@ -164,6 +164,9 @@ func (a *assigned) password(v string, p profile, quoted bool) bool {
 	if p.digit == p.n || p.n > 128 || p.lower+p.upper == 0 && p.other < 3 {
 		return false
 	}
+	if !quoted && p.digit == 0 && strings.IndexByte(v, '=') > 0 { // the next assignment
+		return false
+	}
 	if a.sign == spaces && (!quoted || a.alone) && !a.option && !a.netrc() {
 		return p.n >= 8 && p.kinds() == 3 && strings.ContainsAny(v, "!@#$%^&*~?") && !strings.ContainsAny(v, "/.:=")
 	}

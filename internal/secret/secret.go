@@ -57,7 +57,7 @@ const (
 	maxDecoded = 4 << 20 // bytes produced by decoding in all, beyond four times the text
 	maxIdent   = 128     // bytes of an identifier around a keyword
 	maxValue   = 4096    // bytes of an assigned value
-	maxJudged  = 256     // bytes of an unquoted value that are looked at to judge it
+	maxJudged  = 64      // bytes of an unquoted value that are looked at to judge it
 	maxParts   = 256     // parts from which pieces of a token are joined
 	maxPieces  = 8       // neighbouring parts joined at once
 )
@@ -194,6 +194,7 @@ type cursor struct {
 	start, end int // the trigger word
 	skip       int // assignments before this offset have been judged
 	seen       int // web keys before this offset have been judged
+	pem        int // PEM headers before this offset have been judged
 }
 
 // run is one scan with its decoding budget.

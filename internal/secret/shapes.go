@@ -69,6 +69,9 @@ func report(rule string, class Class, start, end int) (Match, bool) {
 
 // pemKey wants a header, and after it key material: the header alone is what one greps for.
 func pemKey(c *cursor) (Match, bool) {
+	if c.start < c.pem {
+		return Match{}, false
+	}
 	line := strings.LastIndex(c.text[max(0, c.start-40):c.start], "-----BEGIN")
 	if line < 0 {
 		return Match{}, false
@@ -95,6 +98,7 @@ func pemKey(c *cursor) (Match, bool) {
 		}
 		i += n + 1
 	}
+	c.pem = c.end + dashes + 5 + min(end, 1024) // what follows so closely was part of this body
 	if key < 24 || stuffed(body[:min(end, 200)]) {
 		return Match{}, false
 	}
@@ -295,7 +299,11 @@ func basicPair(s string) bool {
 	if len(s) < 8 || len(s) > 512 || !base64s.all(s) {
 		return false
 	}
-	dec, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(s, "="))
+	s = strings.TrimRight(s, "=")
+	if strings.IndexByte(s, '=') >= 0 {
+		return false
+	}
+	dec, err := base64.RawStdEncoding.DecodeString(s)
 	if err != nil || !printable.all(string(dec)) {
 		return false
 	}
@@ -453,7 +461,7 @@ func passwordHash(c *cursor) (Match, bool) {
 			continue
 		}
 		n := crypted.runLen(c.text, c.start, 300)
-		if n-len(k.prefix) >= k.min && measure(c.text[c.start:c.start+n]).distinct >= 16 {
+		if n-len(k.prefix) >= k.min && measure(c.text[c.start:c.start+min(n, maxJudged)]).distinct >= 16 {
 			return report("password-hash", Password, c.start, c.start+n)
 		}
 	}

@@ -9,7 +9,7 @@ var common = [26]string{
 	"aehiloprstuy", "u", "abcdefgiklmnoprstuvy", "acehiklmnopqrstuwy", "acehilmorstuwy", "abcdefgilmnprstxz", "aeioy", "aehilnors", "aceiptu", "aceilmnoprstw", "aeioyz",
 }
 
-var commonPair = func() (t [26][26]bool) {
+var commonPair = func() (t [32][32]bool) {
 	for a, followers := range common {
 		for _, b := range followers {
 			t[a][b-'a'] = true
@@ -32,69 +32,74 @@ type profile struct {
 func measure(s string) profile {
 	p := profile{n: len(s)}
 	var seen set
-	same := 0
+	var count [4]int
+	before, last, same := otherKind, byte(0), 0
 	for i := 0; i < len(s); i++ {
 		c := s[i]
-		switch {
-		case c >= 'a' && c <= 'z':
-			p.lower++
-		case c >= 'A' && c <= 'Z':
-			p.upper++
-		case c >= '0' && c <= '9':
-			p.digit++
-		default:
-			p.other++
-		}
+		k := kindOf[c]
+		count[k]++
 		if anyHex[c] {
 			p.hex++
 		}
 		if !seen[c] {
 			seen[c] = true
 			p.distinct++
-			if !alnum[c] {
+			if k == otherKind {
 				p.signs++
 			}
 		}
-		if i > 0 && s[i-1] == c {
+		if i > 0 {
+			if k != before {
+				p.switches++
+			}
+			if odd(before, k, last, c) {
+				p.breaks++
+			}
+		}
+		if i > 0 && last == c {
 			same++
 		} else {
 			same = 1
 		}
 		p.longest = max(p.longest, same)
-		if i > 0 && odd(s[i-1], c) {
-			p.breaks++
-		}
-		if i > 0 && kind(s[i-1]) != kind(c) {
-			p.switches++
-		}
+		before, last = k, c
 	}
+	p.other, p.lower, p.upper, p.digit = count[otherKind], count[lowerKind], count[upperKind], count[digitKind]
 	return p
 }
 
-func kind(c byte) int {
-	switch {
-	case c >= 'a' && c <= 'z':
-		return 1
-	case c >= 'A' && c <= 'Z':
-		return 2
-	case c >= '0' && c <= '9':
-		return 3
-	}
-	return 0
-}
+// The kinds of characters a value is made of.
+const (
+	otherKind uint8 = iota
+	lowerKind
+	upperKind
+	digitKind
+)
 
-// odd reports whether b after a is unusual in words and names. A lower-case letter before an upper-case one is how names are joined.
-func odd(a, b byte) bool {
-	switch {
-	case letters[a] && letters[b]:
-		if a >= 'a' && b <= 'Z' {
-			return false
+var kindOf = func() (t [256]uint8) {
+	for c := range t {
+		switch {
+		case c >= 'a' && c <= 'z':
+			t[c] = lowerKind
+		case c >= 'A' && c <= 'Z':
+			t[c] = upperKind
+		case c >= '0' && c <= '9':
+			t[c] = digitKind
 		}
-		return !commonPair[lower(a)-'a'][lower(b)-'a']
-	case letters[a] && digits[b], digits[a] && letters[b]:
-		return true
 	}
-	return false
+	return t
+}()
+
+// odd reports whether b, of kind kb, is unusual after a in words and names. A lower-case letter before an upper-case one is how names are
+// joined.
+func odd(ka, kb, a, b uint8) bool {
+	switch {
+	case ka == otherKind || kb == otherKind || ka == lowerKind && kb == upperKind:
+		return false
+	case ka == digitKind || kb == digitKind:
+		return ka != kb
+	}
+	return !commonPair[a&31-1][b&31-1]
 }
 
 // kinds counts the character classes among lower case, upper case and digits.
