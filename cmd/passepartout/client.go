@@ -165,8 +165,8 @@ func tailOf(path string, most int64) (string, error) {
 // id returns a fresh number to correlate a request with its reply.
 func (c *client) id() sexp.Int { return sexp.NewInt(c.nextID.Add(1)) }
 
-// close hangs up.
-func (c *client) close() { c.conn.Close() }
+// close hangs up. The daemon needs no goodbye, so its error does not matter.
+func (c *client) close() { _ = c.conn.Close() }
 
 // exchange sends one message and returns its terminal response. Other frames go
 // to watch as they come; watch may be nil.

@@ -65,7 +65,7 @@ func (d *Daemon) serve(nc net.Conn, who proto.Origin, auth bool) {
 // drain swallows a little of what a refused peer still sends.
 func drain(nc net.Conn) {
 	if nc.SetReadDeadline(time.Now().Add(100*time.Millisecond)) == nil {
-		_, _ = io.CopyN(io.Discard, nc, proto.MaxGreeting) //nolint:errcheck // its end is all we wait for
+		_, _ = io.CopyN(io.Discard, nc, proto.MaxGreeting) // its end is all we wait for
 	}
 }
 
@@ -157,7 +157,7 @@ func (c *conn) send(m proto.Message) {
 	if err != nil {
 		c.d.log.Warn("cutting off a client", "who", c.origin.Who, "channel", c.origin.Channel, "error", err)
 		c.out.end()
-		_ = c.nc.Close() //nolint:errcheck // the reader notices and cleans up
+		_ = c.nc.Close() // the reader notices and cleans up
 	}
 }
 
@@ -168,7 +168,7 @@ func (c *conn) write() {
 		if len(frames) > 0 {
 			if err := c.flush(frames); err != nil {
 				c.out.end()
-				_ = c.nc.Close() //nolint:errcheck // wakes the reader
+				_ = c.nc.Close() // wakes the reader
 				return
 			}
 		}

@@ -231,13 +231,13 @@ var idText = base32.NewEncoding("abcdefghjkmnpqrstuvwxyz023456789").WithPadding(
 
 func (d *Daemon) newID(prefix string) proto.ID {
 	var b [6]byte
-	_, _ = rand.Read(b[:]) //nolint:errcheck // crypto/rand.Read never fails
+	_, _ = rand.Read(b[:]) // crypto/rand.Read never fails
 	return proto.ID(prefix + "-" + idText.EncodeToString(b[:]))
 }
 
 func (d *Daemon) nonce() string {
 	var b [16]byte
-	_, _ = rand.Read(b[:]) //nolint:errcheck // crypto/rand.Read never fails
+	_, _ = rand.Read(b[:]) // crypto/rand.Read never fails
 	return idText.EncodeToString(b[:])
 }
 
@@ -248,7 +248,7 @@ func (d *Daemon) capabilities() []string { return []string{"APPROVALS", "TRACE",
 func (d *Daemon) health() sexp.Plist {
 	seq, head := d.journal.Head()
 	chain := d.policy.chain()
-	return sexp.P(
+	h := sexp.P(
 		sexp.Keyword("STATUS"), sexp.Keyword("DONE"),
 		sexp.Keyword("PID"), os.Getpid(),
 		sexp.Keyword("STARTED"), d.started.UTC().Format(time.RFC3339),
@@ -258,6 +258,10 @@ func (d *Daemon) health() sexp.Plist {
 		sexp.Keyword("GATES"), chain.Gates(),
 		sexp.Keyword("POLICY"), chain.Policy().String(),
 		sexp.Keyword("JOURNAL"), int64(seq), sexp.Keyword("HEAD"), head.String())
+	if err := d.policy.problem(); err != nil {
+		h = h.With("POLICY-PROBLEM", sexp.String(err.Error()))
+	}
+	return h
 }
 
 // openConns lets a shutdown end connections that wait for their clients.
@@ -295,6 +299,6 @@ func (o *openConns) closeAll() {
 	defer o.mu.Unlock()
 	o.over = true
 	for c := range o.set {
-		_ = c.SetReadDeadline(time.Unix(1, 0)) //nolint:errcheck // a closed connection needs no deadline
+		_ = c.SetReadDeadline(time.Unix(1, 0)) // a closed connection needs no deadline
 	}
 }

@@ -132,7 +132,7 @@ func (d *Daemon) welcome(nc net.Conn, auth bool) {
 		defer func() {
 			if p := recover(); p != nil {
 				d.log.Error("a connection failed", "panic", p)
-				_ = nc.Close() //nolint:errcheck // nothing more can be done for it
+				_ = nc.Close() // nothing more can be done for it
 			}
 		}()
 		if err != nil {

@@ -16,8 +16,14 @@ import (
 var sunday = time.Date(2026, 11, 15, 10, 0, 0, 0, time.UTC)
 
 var allTools = []llm.Tool{
-	{Name: "agenda"}, {Name: "memory-search"}, {Name: "org-find-headline"}, {Name: "org-edit"}, {Name: "capture"},
-	{Name: "shell"}, {Name: "read-file"}, {Name: "list-directory"},
+	{Name: "agenda"},
+	{Name: "memory-search"},
+	{Name: "org-find-headline"},
+	{Name: "org-edit"},
+	{Name: "capture"},
+	{Name: "shell"},
+	{Name: "read-file"},
+	{Name: "list-directory"},
 }
 
 func ask(t *testing.T, text string) llm.Reply {
