@@ -40,8 +40,8 @@ func (d markdownDialect) heading(level int, todo, title string, tags []string) s
 		s += " **" + d.escape(todo) + "**"
 	}
 	s += " " + title
-	for _, t := range tags {
-		s += " `:" + t + ":`"
+	if len(tags) > 0 {
+		s += " `:" + strings.Join(tags, ":") + ":`"
 	}
 	return s + "\n\n"
 }
