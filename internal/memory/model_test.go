@@ -319,7 +319,9 @@ func (m *model) goBack(name string, from, to *[]modelOp, sides func(modelOp) (no
 	for p := range merged(now, then) {
 		if now[p] != then[p] {
 			touched = p
-			exact = exact && m.files[p] == now[p]
+			text, exists := m.files[p]
+			_, existed := now[p]
+			exact = exact && text == now[p] && exists == existed
 		}
 	}
 	var diverged *memory.DivergedError
