@@ -268,7 +268,7 @@ func (f format) match(c *cursor) (Match, bool) {
 // stuffed reports whether a token's body was filled in by hand to show its shape.
 func stuffed(body string) bool {
 	low := strings.ToLower(body)
-	for _, mark := range [...]string{"xxxxx", "redacted", "placeholder", "....."} {
+	for _, mark := range [...]string{"xxxxx", "redacted", "placeholder", ".....", "abcdefghijkl"} {
 		if strings.Contains(low, mark) {
 			return true
 		}

@@ -116,7 +116,7 @@ func TestPlaceholdersCodeAndHashesAreLeftAlone(t *testing.T) {
 		`"type": "password"`, `<input type="password" name="password" placeholder="Password">`, "password: string", "func Password(key string) token", `password_hash = "bcrypt"`,
 		"-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE\n-----END PUBLIC KEY-----", `grep -r "BEGIN RSA PRIVATE KEY" .`, "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGd3 ada@host",
 		"docker run -p 8080:80 -u 1000:1000 nginx", "mkdir -p internal/secret1", "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk",
-		"token ghp_ is GitHub's prefix", "AIza is Google's", "sk-ant- begins Anthropic's keys", "[redacted:github-token:medium]", `password: "[redacted:password:short]"`,
+		"ghp_1234567890abcdefghijklmnopqrstuvwxyz", "token ghp_ is GitHub's prefix", "AIza is Google's", "sk-ant- begins Anthropic's keys", "[redacted:github-token:medium]", `password: "[redacted:password:short]"`,
 	} {
 		if ms := secret.Default().Scan(text); len(ms) > 0 {
 			t.Errorf("Scan(%q) = %v, want nothing (%q)", text, ms, text[ms[0].Start:ms[0].End])
