@@ -248,6 +248,9 @@ func (j *judge) execBuiltin(base string, args []string) flow {
 // set handles set -- args and refuses nothing else: options of set only change how this text runs.
 func (j *judge) set(args []string) {
 	for i, a := range args {
+		if a == "history" && i > 0 && args[i-1] == "+o" {
+			j.ask("shell.history-clear", "keeps commands out of the history")
+		}
 		if a == "--" {
 			j.args = args[i+1:]
 			return
@@ -277,6 +280,9 @@ func (j *judge) assignBuiltin(base string, args []string) {
 			}
 		}
 		if strings.HasPrefix(a, "-") {
+			if base == "read" && strings.Contains(a, "s") && a[1] != 'p' {
+				j.ask("shell.password", "reads a password from the person")
+			}
 			skip = len(a) == 2 && strings.IndexByte("dinNptuaCcOs", a[1]) >= 0 && a != "-s" && a != "-a"
 			continue
 		}
@@ -285,6 +291,9 @@ func (j *judge) assignBuiltin(base string, args []string) {
 		}
 		switch base {
 		case "unset":
+			if strings.HasPrefix(a, "HIST") {
+				j.ask("shell.history-clear", "keeps commands out of the history")
+			}
 			delete(j.vars, a)
 			j.setVar(a, anything)
 		default:

@@ -80,7 +80,15 @@ func (j *judge) code(lang, text string) {
 			j.deny("shell.run-download", "what another machine answers would be run as code")
 		}
 	}
+	if len(text) > MaxBytes/2 {
+		j.deny("shell.too-long", "the code is longer than 32 KiB")
+		return
+	}
 	p := scanCode(lang, text)
+	if len(p.literals) > MaxCommands {
+		j.deny("shell.too-many", "the code holds more than 256 strings")
+		return
+	}
 	var has [8]bool
 	for _, w := range p.words {
 		has[powers[w]] = true

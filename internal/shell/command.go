@@ -351,7 +351,7 @@ func (j *judge) wrapped(s *spec, operands []string) flow {
 
 // parseQuiet parses text without judging it.
 func parseQuiet(text string) (*syntax.File, bool) {
-	if tooDeep(text) {
+	if tooDeep(text) || tooMany(text) {
 		return nil, false
 	}
 	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")

@@ -76,7 +76,7 @@ func (j *judge) envVar(name, value string, _ bool) {
 		if value != "/dev/null" && !strings.HasPrefix(name, "HIST") {
 			j.ask("shell.env-config", "the variable "+name+" makes programs use other settings, which can name commands to run")
 		}
-		if strings.HasPrefix(name, "HIST") && known(value) && (value == "" || value == "/dev/null" || value == "0") {
+		if strings.HasPrefix(name, "HIST") && known(value) && (value == "" || value == "/dev/null" || value == "0" || strings.HasPrefix(value, "ignore")) {
 			j.ask("shell.history-clear", "keeps commands out of the history")
 		}
 	case varPath:

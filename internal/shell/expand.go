@@ -21,6 +21,9 @@ const (
 // maxFields bounds what one word may expand to; more is a hole.
 const maxFields = 512
 
+// maxWords bounds the words of one command.
+const maxWords = 2048
+
 func known(w string) bool { return strings.IndexByte(w, hole) < 0 }
 
 func globbed(w string) bool { return strings.IndexAny(w, "\x01\x02\x03") >= 0 }
@@ -50,12 +53,29 @@ type builder struct {
 }
 
 func (b *builder) text(s string) {
-	b.cur.WriteString(s)
 	b.open = true
+	if b.full(len(s)) {
+		return
+	}
+	b.cur.WriteString(s)
+}
+
+// full reports that a field would become longer than any real one, and makes it a hole: values that double must not fill the memory.
+func (b *builder) full(n int) bool {
+	if b.cur.Len()+n <= MaxBytes {
+		return false
+	}
+	b.cur.Reset()
+	b.cur.WriteByte(hole)
+	return true
 }
 
 // split adds the value of an unquoted expansion, which the shell cuts at white space.
 func (b *builder) split(s string) {
+	if b.full(len(s)) {
+		b.open = true
+		return
+	}
 	for i := 0; i < len(s); i++ {
 		switch s[i] {
 		case ' ', '\t', '\n':
@@ -85,18 +105,19 @@ func (b *builder) flush() {
 func (j *judge) fields(words []*syntax.Word) []string {
 	out := make([]string, 0, len(words)+2)
 	for _, w := range words {
+		if len(out) > maxWords {
+			j.deny("shell.too-many", "a command has more than 2048 words")
+			return out[:1]
+		}
 		if lit := w.Lit(); lit != "" && plainLit(lit) {
 			out = append(out, lit)
 			continue
 		}
-		for _, v := range braces(w) {
+		for _, v := range j.braces(w) {
 			b := builder{}
 			j.parts(&b, v.Parts, true)
 			b.flush()
 			out = append(out, b.out...)
-			if len(out) > maxFields {
-				return append(out[:maxFields], anything)
-			}
 		}
 	}
 	return out
@@ -119,7 +140,7 @@ func (j *judge) single(w *syntax.Word) string {
 }
 
 // braces returns the words a word's brace expression stands for.
-func braces(w *syntax.Word) []*syntax.Word {
+func (j *judge) braces(w *syntax.Word) []*syntax.Word {
 	has := false
 	for _, p := range w.Parts {
 		if l, ok := p.(*syntax.Lit); ok && strings.IndexByte(l.Value, '{') >= 0 {
@@ -133,6 +154,7 @@ func braces(w *syntax.Word) []*syntax.Word {
 	syntax.SplitBraces(cp)
 	out := spread(cp.Parts)
 	if len(out) > maxFields {
+		j.deny("shell.too-many", "the braces stand for more than 512 words")
 		return []*syntax.Word{{Parts: []syntax.WordPart{unknownPart()}}}
 	}
 	words := make([]*syntax.Word, len(out))

@@ -2,6 +2,8 @@ package shell
 
 import (
 	"strings"
+
+	"passepartout/internal/place"
 )
 
 // remove judges the programs that delete.
@@ -64,7 +66,7 @@ func (j *judge) dd(args []string) flow {
 
 // link judges ln: a link to something protected would make it readable or writable under another name.
 func (j *judge) link(args []string) flow {
-	s := &spec{opts: map[string]byte{"-t": 'd', "--target-directory": 'd', "-S": 'v', "--suffix": 'v'}}
+	s := &spec{opts: map[string]byte{"-t": 'd', "--target-directory": 'd', "-S": 'v', "--suffix": 'v', "-f": '?', "--force": '?', "-T": '.'}}
 	if helpOnly(args) {
 		return flow{}
 	}
@@ -95,7 +97,7 @@ func (j *judge) link(args []string) flow {
 
 // cat passes its input on, so known text stays known.
 func (j *judge) cat(base string, args []string) flow {
-	p := j.options(&spec{opts: map[string]byte{"-s": '.'}}, args)
+	p := j.options(&spec{opts: map[string]byte{"-T": '.'}}, args)
 	out := flow{known: base != "tac" && len(p.given) == 0}
 	if len(p.operands) == 0 {
 		p.operands = []string{"-"}
@@ -198,6 +200,9 @@ func (j *judge) tar(args []string) flow {
 			dir = "."
 		}
 		j.writePath(strings.TrimSuffix(dir, "/") + "/x")
+		if abs := j.resolve(dir); known(abs) && j.env.Places.Covers(abs) && !j.env.Places.Writable(abs) {
+			j.deny("shell.write-top", "unpacks over a home, a root or a top-level directory: "+plain(dir))
+		}
 	case p.has("-t", "--list", "-d", "--diff", "--compare"):
 		j.readPath(file)
 	case p.has("-c", "--create", "-r", "--append", "-u", "--update", "-A"):
@@ -239,10 +244,10 @@ func (j *judge) holdsSecrets(word string) {
 	if !known(abs) || globbed(abs) {
 		return
 	}
-	for _, f := range [...]string{"/id_rsa", "/credentials", "/.ssh/id_rsa", "/shadow", "/private-keys-v1.d/x"} {
-		if sensitive(j.env.Places.Kind(strings.TrimSuffix(abs, "/") + f)) {
-			j.ask("shell.read-tree", "takes along a directory in which credentials are kept: "+plain(word))
-			return
-		}
+	switch {
+	case j.env.Places.Kind(strings.TrimSuffix(abs, "/")+"/any-file") == place.Secret:
+		j.deny("shell.read-secret", "takes along a directory in which credentials are kept: "+plain(word))
+	case j.env.Places.Covers(abs) && !j.env.Places.Writable(abs):
+		j.ask("shell.read-tree", "takes along a whole home or top-level directory: "+plain(word))
 	}
 }

@@ -2,6 +2,8 @@ package shell
 
 import (
 	"strings"
+
+	"passepartout/internal/place"
 )
 
 // findTests maps each primary of find that neither writes nor runs anything to the number of its arguments.
@@ -9,7 +11,7 @@ var findTests = map[string]int{
 	"-name": 1, "-iname": 1, "-path": 1, "-ipath": 1, "-wholename": 1, "-iwholename": 1, "-lname": 1, "-ilname": 1, "-regex": 1, "-iregex": 1, "-regextype": 1, "-type": 1, "-xtype": 1, "-size": 1, "-perm": 1, "-user": 1, "-group": 1,
 	"-uid": 1, "-gid": 1, "-inum": 1, "-links": 1, "-samefile": 1, "-newer": 1, "-anewer": 1, "-cnewer": 1, "-mtime": 1, "-atime": 1, "-ctime": 1, "-mmin": 1, "-amin": 1, "-cmin": 1, "-used": 1, "-fstype": 1, "-maxdepth": 1, "-mindepth": 1, "-printf": 1,
 	"-context": 1, "-Bmin": 1, "-Btime": 1, "-Bnewer": 1, "-flags": 1, "-acl": 0, "-xattr": 0, "-xattrname": 1, "-depth": 0, "-d": 0, "-empty": 0, "-executable": 0, "-readable": 0, "-writable": 0, "-nouser": 0, "-nogroup": 0, "-true": 0, "-false": 0, "-print": 0, "-print0": 0,
-	"-ls": 0, "-prune": 0, "-quit": 0, "-daystart": 0, "-follow": 0, "-noleaf": 0, "-mount": 0, "-xdev": 0, "-x": 0, "-warn": 0, "-nowarn": 0, "-ignore_readdir_race": 0, "-noignore_readdir_race": 0, "-a": 0, "-and": 0, "-o": 0, "-or": 0, "-not": 0, "-E": 0, "-X": 0, "-s": 0,
+	"-ls": 0, "-prune": 0, "-quit": 0, "-daystart": 0, "-follow": 0, "-noleaf": 0, "-xdev": 0, "-x": 0, "-warn": 0, "-nowarn": 0, "-ignore_readdir_race": 0, "-noignore_readdir_race": 0, "-a": 0, "-and": 0, "-o": 0, "-or": 0, "-not": 0, "-E": 0, "-X": 0, "-s": 0,
 	"!": 0, "(": 0, ")": 0, ",": 0, "-H": 0, "-L": 0, "-P": 0, "-D": 1, "-f": 1, "-help": 0, "--help": 0, "--version": 0, "-version": 0, "-sparse": 0, "-hidden": 0, "-nohidden": 0, "-fprint0": -1, "-fprint": -1, "-fls": -1, "-fprintf": -2, "-files0-from": 1,
 }
 
@@ -71,6 +73,9 @@ func (j *judge) primary(s *search, args []string) int {
 			end++
 		}
 		s.execs = append(s.execs, args[1:end])
+		if strings.HasSuffix(a, "dir") {
+			j.ask("shell.exec", "runs a command inside every folder found, where the folder's own files can take its place")
+		}
 		return end + 1
 	}
 	n, ok := findTests[a]
@@ -96,11 +101,15 @@ func (j *judge) primary(s *search, args []string) int {
 	case "-name", "-iname", "-path", "-wholename", "-ipath":
 		if len(args) > 1 {
 			s.pattern = activate(args[1])
+			if tail := strings.TrimLeft(args[1], "*/"); strings.Contains(tail, "/") && j.kind(tail, "/home/any/"+strings.NewReplacer("*", "x", "?", "x").Replace(tail)) == place.Secret {
+				j.ask("shell.find-secret", "looks for files in which credentials are kept: "+plain(args[1]))
+			}
 		}
 		s.narrow = true
-	case "-mtime", "-mmin", "-atime", "-ctime", "-size", "-regex", "-iregex", "-empty", "-newer", "-samefile", "-inum":
+	case "-mtime", "-mmin", "-atime", "-ctime", "-size", "-regex", "-iregex", "-empty", "-inum":
 		s.narrow = true
-	case "-samefile2", "-files0-from":
+	case "-newer", "-anewer", "-cnewer", "-samefile", "-files0-from":
+		s.narrow = true
 		if len(args) > 1 {
 			j.readPath(args[1])
 		}
@@ -122,9 +131,15 @@ func (s *search) found(start string) string {
 	return strings.TrimSuffix(start, "/") + "/" + name
 }
 
-// findActions judges -delete and -exec for every start directory.
+// findActions judges -delete and -exec for every start directory, and looking for credentials by name.
 func (j *judge) findActions(s *search) {
 	for _, start := range s.starts {
+		if s.pattern != "" && known(start) {
+			abs := j.resolve(s.found(start))
+			if known(abs) && (j.kind(abs, abs) == place.Secret || j.kind(abs+"/x", abs+"/x") == place.Secret) {
+				j.ask("shell.find-secret", "looks for files in which credentials are kept: "+plain(s.pattern))
+			}
+		}
 		if s.deletes {
 			if s.narrow {
 				j.deletePath(s.found(start), true)
@@ -142,7 +157,9 @@ func (j *judge) findActions(s *search) {
 			}
 			saved := j.stdin
 			j.stdin = flow{}
+			j.bulk++
 			j.command(argv)
+			j.bulk--
 			j.stdin = saved
 		}
 	}
@@ -150,7 +167,7 @@ func (j *judge) findActions(s *search) {
 
 var fdSpec = &spec{opts: map[string]byte{
 	"-e": 'v', "--extension": 'v', "-t": 'v', "--type": 'v', "-d": 'v', "--max-depth": 'v', "--min-depth": 'v', "--exact-depth": 'v', "-E": 'v', "--exclude": 'v', "-S": 'v', "--size": 'v', "--changed-within": 'v', "--changed-before": 'v', "--newer": 'v', "--older": 'v',
-	"-o": 'v', "--owner": 'v', "-c": 'v', "--color": 'v', "-j": 'v', "--threads": 'v', "--format": 'v', "--max-results": 'v', "--base-directory": 'v', "-C": 'v', "--search-path": 'r', "--ignore-file": 'r', "--path-separator": 'v', "--batch-size": 'v', "--gen-completions": 'v',
+	"-o": 'v', "--owner": 'v', "-c": 'v', "--color": 'v', "-j": 'v', "--threads": 'v', "--max-results": 'v', "--base-directory": 'v', "-C": 'v', "--search-path": 'r', "--ignore-file": 'r', "--path-separator": 'v', "--batch-size": 'v', "--gen-completions": 'v',
 }}
 
 // fd judges the find replacement, whose -x and -X end its own options.

@@ -179,6 +179,16 @@ func (j *judge) gitURL(w string) {
 	}
 }
 
+// cloned remembers where a repository was put, so that running its code can be judged.
+func (j *judge) cloned(ops []string) {
+	dir := strings.TrimSuffix(path.Base(strings.TrimSuffix(ops[0], "/")), ".git")
+	if len(ops) > 1 {
+		dir = ops[1]
+	}
+	j.writePath(dir)
+	j.wrote(dir, flow{net: true})
+}
+
 // gitCommand judges one subcommand.
 func (j *judge) gitCommand(sub string, args []string) flow {
 	s := table()["git"].sub(sub)
@@ -197,9 +207,12 @@ func (j *judge) gitCommand(sub string, args []string) flow {
 	case "clone", "fetch", "pull", "ls-remote", "push":
 		for _, w := range p.operands {
 			j.gitURL(w)
+			if strings.HasPrefix(w, "+") || sub != "clone" && strings.Contains(w, ":+") {
+				j.ask("shell.history", "forces a branch to another history: "+plain(w))
+			}
 		}
-		if sub == "clone" && len(p.operands) > 1 {
-			j.writePath(p.operands[1])
+		if sub == "clone" && len(p.operands) > 0 {
+			j.cloned(p.operands)
 		}
 	case "config":
 		return j.gitConfigCommand(p)

@@ -32,10 +32,14 @@ type judge struct {
 	files    map[string]flow // what this command line wrote, so that running it can be judged
 	calls    []string        // functions being judged, innermost last
 	judged   map[*syntax.Stmt]bool
+	steps    int
+	parsed   int // bytes
+	paths    int
 	depth    int
 	pos      syntax.Pos
 	inner    int // >0: positions refer to an inner text, so they are not reported
 	name     string
+	bulk     int  // >0: inside a command that is run over files somebody else lists
 	netSubst bool // a substitution in the current command read from another machine
 	remote   bool // the command would run on another machine, so local paths say nothing
 	parser   *syntax.Parser
@@ -84,18 +88,41 @@ func (j *judge) enter() bool {
 
 func (j *judge) leave() { j.depth-- }
 
-// stopped reports that nothing more can change the answer's cost: a limit was hit.
-func (j *judge) stopped() bool { return j.rep.Commands > MaxCommands }
+// Limits that keep the analysis linear. Like the exported ones, going beyond them is Forbidden.
+const (
+	maxValue  = 4 << 10      // bytes of a variable's value that are followed
+	maxParsed = 4 * MaxBytes // bytes parsed in all, inner texts counted again
+	maxSteps  = 4096         // statements, loops counted per turn
+	maxPaths  = 4096         // paths classified
+	maxSigns  = 4096         // separators in one text
+)
+
+// stopped reports that a limit was hit, so that walking on can change nothing.
+func (j *judge) stopped() bool { return j.rep.Commands > MaxCommands || j.steps > maxSteps }
+
+// step counts one statement.
+func (j *judge) step() bool {
+	j.steps++
+	if j.steps == maxSteps+1 {
+		j.deny("shell.too-many", "the command line runs more than 4096 steps")
+	}
+	return !j.stopped()
+}
 
 // source judges a whole text in the current state.
 func (j *judge) source(src string) {
-	if len(src) > MaxBytes {
-		j.deny("shell.too-long", "the command is longer than 64 KiB")
+	j.parsed += len(src)
+	if len(src) > MaxBytes || j.parsed > maxParsed {
+		j.deny("shell.too-long", "the command is longer than 64 KiB, or unfolds to much more")
 		return
 	}
 	j.scanText(src)
 	if tooDeep(src) {
 		j.deny("shell.too-deep", "the command is nested deeper than 64 levels")
+		return
+	}
+	if tooMany(src) {
+		j.deny("shell.too-many", "the text holds more commands than can be looked at")
 		return
 	}
 	if j.level == Forbidden && j.depth == 0 {
@@ -104,16 +131,22 @@ func (j *judge) source(src string) {
 	if j.parser == nil {
 		j.parser = syntax.NewParser(syntax.Variant(syntax.LangBash))
 	}
-	file, err := j.parser.Parse(strings.NewReader(src), "")
-	if err != nil {
-		j.deny("shell.unparsed", "the command does not parse: "+strings.TrimPrefix(err.Error(), ":"))
-		return
+	n := 0
+	for s, err := range j.parser.StmtsSeq(strings.NewReader(src)) {
+		if err != nil {
+			j.pos = syntax.Pos{}
+			j.deny("shell.unparsed", "the command does not parse: "+strings.TrimPrefix(err.Error(), ":"))
+			return
+		}
+		n++
+		j.stmt(s)
+		if j.stopped() {
+			return
+		}
 	}
-	if len(file.Stmts) == 0 && j.depth == 0 {
+	if n == 0 && j.depth == 0 {
 		j.ask("shell.empty", "there is no command in the text")
-		return
 	}
-	j.stmts(file.Stmts)
 	if j.depth == 0 {
 		j.uncalled()
 	}
@@ -187,6 +220,9 @@ func cloneMap[V any](m map[string]V) map[string]V {
 }
 
 func (j *judge) setVar(name, value string) {
+	if len(value) > maxValue {
+		value = anything
+	}
 	if j.vars == nil {
 		j.vars = make(map[string]string, 8)
 	}

@@ -70,9 +70,10 @@ func (j *judge) longOption(s *spec, p *parsed, a string, rest []string) int {
 	if rule == 0 {
 		if !known(name) {
 			j.ask("shell.dynamic-option", "an option is not known before it runs: "+plain(a))
-		} else if s.strict {
+		} else if s.strict || riskyName(name) {
 			j.ask("shell.unknown-option", "the option is not among the described ones: "+plain(name))
 		}
+		j.optionValue(value, glued, rest)
 		p.set(name, value)
 		return 0
 	}
@@ -97,10 +98,11 @@ func (j *judge) shortOptions(s *spec, p *parsed, a string, rest []string) int {
 		name := string(a[0]) + string(a[k])
 		rule := s.opts[name]
 		if rule == 0 {
-			if s.strict && !isDigits(a[k:]) {
+			if s.strict && !isDigits(a[k:]) || a[0] == '-' && strings.IndexByte(riskyLetters, a[k]) >= 0 {
 				j.ask("shell.unknown-option", "the option is not among the described ones: "+name)
 			}
 			p.set(name, a[k+1:])
+			j.optionValue(a[k+1:], k+1 < len(a), rest)
 			continue
 		}
 		if !takesValue(rule) {
@@ -120,10 +122,45 @@ func (j *judge) shortOptions(s *spec, p *parsed, a string, rest []string) int {
 	return 0
 }
 
-func takesValue(rule byte) bool { return strings.IndexByte("vrwenxsdp", rule) >= 0 }
+// riskyLetters are the one-letter options that run, send or replace something in some widely used program. Where nobody described them for the
+// program at hand, they are a question even if its other options are not.
+const riskyLetters = "IFTX"
+
+// riskyWords are the beginnings of long options that, judging by their names alone, run, send, remove or replace something.
+var riskyWords = [...]string{"exec", "eval", "run", "shell", "command", "cmd", "script", "hook", "plugin", "load", "preload", "form", "data", "upload", "post", "send", "push", "delete", "remove", "purge", "prune", "destroy", "force", "overwrite", "config", "write", "output", "log-file", "pager", "editor", "browser", "filter-cmd", "source", "export", "import", "proxy", "token", "password", "daemon", "listen", "serve", "install"}
+
+// riskyName reports a long option whose name begins with a risky word.
+func riskyName(name string) bool {
+	n := strings.TrimLeft(name, "-")
+	for _, w := range riskyWords {
+		if strings.HasPrefix(n, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// optionValue looks at what may be the value of an option nobody described: a protected path, or a program the option would run.
+func (j *judge) optionValue(value string, glued bool, rest []string) {
+	if !glued && len(rest) > 0 {
+		value = rest[0]
+	}
+	if strings.IndexAny(value, "/~") < 0 {
+		return
+	}
+	if glued {
+		j.suspicious(value[strings.IndexAny(value, "/~"):])
+	}
+	first, _, _ := strings.Cut(strings.TrimLeft(value, "!| "), " ")
+	if shellPaths[first] || strings.HasSuffix(first, ".sh") || strings.HasSuffix(first, ".so") {
+		j.ask("shell.exec-option", "an option seems to name a program or library to run: "+plain(value))
+	}
+}
+
+func takesValue(rule byte) bool { return strings.IndexByte("vrwenxsdpu", rule) >= 0 }
 
 func stricter(a, b byte) bool {
-	return strings.IndexByte("!ex?wdrpnsv.", a) < strings.IndexByte("!ex?wdrpnsv.", b)
+	return strings.IndexByte("!ex?wdrpnusv.", a) < strings.IndexByte("!ex?wdrpnusv.", b)
 }
 
 // optionRule applies one rule of the table to an option's value.
@@ -144,6 +181,10 @@ func (j *judge) optionRule(p *parsed, rule byte, name, value string) {
 		j.deny("shell.exec-option", "the option "+name+" makes the program run another one: "+plain(value))
 	case 'n':
 		j.host(value)
+	case 'u':
+		if isURL(value) {
+			j.host(value)
+		}
 	case 's', 'v':
 		p.text = append(p.text, value)
 	case 'p':
@@ -167,11 +208,20 @@ func (j *judge) operandRoles(s *spec, p parsed) {
 		switch role {
 		case 'r':
 			j.readPath(w)
+			if len(w) > 1 && w[0] == '@' {
+				j.readPath(w[1:]) // a file of further arguments
+			}
 		case 'w':
 			j.writePath(w)
 		case 'i': // edited in place
 			j.readPath(w)
 			j.writePath(w)
+		case 'm': // created, which destroys nothing
+			if known(w) || !j.env.Sandboxed || sensitive(j.kind(w, j.resolve(w))) {
+				j.writePath(w)
+			} else {
+				j.effect(Writes)
+			}
 		case 'L': // copied to the last
 			if last && i > 0 {
 				j.writePath(w)
@@ -182,11 +232,24 @@ func (j *judge) operandRoles(s *spec, p parsed) {
 			j.moved(w, last && i > 0)
 		case 'n':
 			j.host(w)
+		case 'D': // question to a name server
+			if len(w) > 1 && w[0] == '@' {
+				j.host(w[1:])
+			}
+			j.suspicious(w)
+		case 'G': // pattern
+			j.credentialPattern(w, p)
 		case 'u': // file or URL
 			if isURL(w) {
 				j.host(w)
 			} else {
 				j.readPath(w)
+			}
+		case 'U': // repository address
+			if !known(w) {
+				j.ask("shell.host-unknown", "which machine would be contacted is not known before it runs")
+			} else if isURL(w) {
+				j.host(w)
 			}
 		case 'e':
 			j.effect(Executes)
@@ -201,6 +264,20 @@ func (j *judge) operandRoles(s *spec, p parsed) {
 	}
 }
 
+// credentialPattern objects to searching whole trees for passwords and keys.
+func (j *judge) credentialPattern(w string, p parsed) {
+	if !p.has("-r", "-R", "--recursive", "-i", "-l") {
+		return
+	}
+	lower := strings.ToLower(w)
+	for _, s := range [...]string{"password", "passwd", "private key", "credential", "api_key", "apikey", "api-key", "secret_", "aws_", "begin rsa"} {
+		if strings.Contains(lower, s) {
+			j.ask("shell.find-secret", "looks for credentials in whole folders: "+plain(w))
+			return
+		}
+	}
+}
+
 func (j *judge) moved(w string, target bool) {
 	if target {
 		j.writePath(w)
@@ -210,6 +287,9 @@ func (j *judge) moved(w string, target bool) {
 	abs := j.resolve(w)
 	if j.protected(j.kind(w, abs), "moves away", w) {
 		return
+	}
+	if j.bulk > 0 && (!known(w) || globbed(w)) {
+		j.ask("shell.write-many", "moves every file that a list or search names, and the list is not known before it runs")
 	}
 	if known(abs) && !globbed(abs) && j.env.Places.Covers(abs) {
 		j.deny("shell.delete-home", "moves away a home, a root or a top-level directory: "+plain(w))

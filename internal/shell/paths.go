@@ -30,6 +30,10 @@ func (j *judge) scratch(abs string) bool {
 // kind classifies a path, looking through a glob at the names it could match.
 func (j *judge) kind(word, abs string) place.Kind {
 	l := j.env.Places
+	if j.paths++; j.paths > maxPaths || len(abs) > maxValue {
+		j.deny("shell.too-many", "the command names more paths, or longer ones, than can be looked at")
+		return place.Unknown
+	}
 	if strings.HasPrefix(abs, "/proc/") && (!known(abs) || globbed(abs)) {
 		return place.Process
 	}
@@ -85,6 +89,9 @@ func (j *judge) globKind(abs string) place.Kind {
 				continue
 			}
 			for _, name := range lureNames {
+				if name[0] == '.' && pat[0] != '.' {
+					continue // a pattern does not match a leading dot by itself
+				}
 				if ok, err := path.Match(pat, name); ok && err == nil && len(next) < 64 {
 					next = append(next, c+"/"+name)
 				}
@@ -146,6 +153,9 @@ func (j *judge) readPath(word string) {
 	if !known(abs) {
 		return
 	}
+	if settingsName(abs) {
+		j.ask("shell.read-settings", "reads a settings file, where credentials are often kept: "+plain(word))
+	}
 	if foreign(abs) {
 		j.ask("shell.read-system", "reads files of the system or of another user: "+plain(word))
 	}
@@ -157,9 +167,23 @@ func (j *judge) readPath(word string) {
 	}
 }
 
+// settingsName recognises files named as the settings of a program.
+func settingsName(abs string) bool {
+	base := strings.ToLower(path.Base(abs))
+	stem, ext, _ := strings.Cut(strings.TrimPrefix(base, "."), ".")
+	switch ext {
+	case "yaml", "yml", "json", "toml", "ini", "xml", "php", "properties", "conf", "cfg", "py", "rb", "js", "env", "cnf":
+		return stem == "config" || stem == "settings" || stem == "secrets" || stem == "credentials" || stem == "application" || stem == "database"
+	}
+	return false
+}
+
 // foreign reports the parts of a machine that hold neither the person's work nor programs' data: settings, other users' homes, devices and the
 // inside of other processes.
 func foreign(abs string) bool {
+	if strings.HasSuffix(abs, ".pub") {
+		return false // the public half of a key
+	}
 	top, rest, _ := strings.Cut(strings.TrimPrefix(abs, "/"), "/")
 	switch top {
 	case "etc", "usr", "root", "boot", "sys", "lib", "lib64", "sbin", "bin":
@@ -193,6 +217,9 @@ func (j *judge) writePath(word string) {
 	if j.protected(k, "writes", word) {
 		return
 	}
+	if j.bulk > 0 && (!known(word) || globbed(word)) {
+		j.ask("shell.write-many", "changes every file that a list or search names, and the list is not known before it runs")
+	}
 	switch {
 	case !known(abs):
 		j.ask("shell.write-unknown", "which file would be written is not known before it runs")
@@ -200,6 +227,9 @@ func (j *judge) writePath(word string) {
 		j.ask("shell.write-top", "writes directly into a top-level directory: "+plain(word))
 	case j.env.Places.Writable(unglob(abs)):
 	case j.env.Sandboxed && j.scratch(abs):
+		if strings.Contains(abs, "/.") {
+			j.ask("shell.hidden", "hides a file among temporary ones: "+plain(word))
+		}
 	default:
 		j.ask("shell.write-outside", "writes outside the folders that may be written: "+plain(word))
 	}

@@ -100,3 +100,14 @@ func tooDeep(src string) bool {
 	}
 	return strings.Count(src, "()") > MaxCommands
 }
+
+// tooMany bounds the number of commands before the parser builds a tree of them.
+func tooMany(src string) bool {
+	n := 0
+	for i := 0; i < len(src); i++ {
+		if c := src[i]; c == ';' || c == '|' || c == '&' {
+			n++
+		}
+	}
+	return n > maxSigns
+}

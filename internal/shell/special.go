@@ -320,11 +320,17 @@ func (j *judge) xargs(args []string) flow {
 		if len(items) == 1 {
 			value = items[0]
 		}
+		if !known(value) {
+			j.ask("shell.exec", "puts text that is not known before it runs into the middle of a command")
+		}
 		for i := range argv {
 			argv[i] = strings.ReplaceAll(argv[i], repl, value)
 		}
 	}
-	return flow{net: j.command(argv).net || saved.net}
+	j.bulk++
+	out := j.command(argv)
+	j.bulk--
+	return flow{net: out.net || saved.net}
 }
 
 // parallel judges GNU parallel: the template with each literal argument, and never less than a question.

@@ -146,7 +146,7 @@ func (s *spec) attribute(tok string) error {
 	switch {
 	case tok[0] == '-' || tok[0] == '+':
 		i := strings.LastIndexByte(tok, ':')
-		if i < 2 || i != len(tok)-2 || strings.IndexByte("vrwenx?!.sdp", tok[i+1]) < 0 {
+		if i < 2 || i != len(tok)-2 || strings.IndexByte("vrwenx?!.sdpu", tok[i+1]) < 0 {
 			return fmt.Errorf("want an option and its rule, found %q", tok)
 		}
 		if s.opts == nil {

@@ -294,7 +294,11 @@ func (j *judge) buildPlace() {
 	if !j.env.Places.Writable(j.cwd) {
 		j.ask("shell.build-place", "runs a build outside the folders that may be written")
 	}
-	for f := range j.files {
+	for f, w := range j.files {
+		if w.net && (j.cwd == f || strings.HasPrefix(j.cwd, f+"/")) {
+			j.effect(Executes)
+			j.deny("shell.run-download", "code just fetched from another machine would be built or run")
+		}
 		switch f[strings.LastIndexByte(f, '/')+1:] {
 		case "Makefile", "makefile", "GNUmakefile", "package.json", "Gemfile", "build.rs", "Cargo.toml", "setup.py", "pyproject.toml", "conftest.py", "build.gradle", "pom.xml", "Rakefile", "Taskfile.yml", "justfile", "composer.json", "configure.ac", "CMakeLists.txt", "build.sbt", "mix.exs", "tox.ini", "noxfile.py", "Dockerfile":
 			j.deny("shell.run-written", "the build would run what this command line wrote")

@@ -30,7 +30,7 @@ func (j *judge) stmtsFlow(list []*syntax.Stmt) flow {
 }
 
 func (j *judge) stmt(s *syntax.Stmt) flow {
-	if !j.enter() {
+	if !j.enter() || !j.step() {
 		j.leave()
 		return flow{}
 	}
@@ -162,7 +162,7 @@ func (j *judge) binary(c *syntax.BinaryCmd) flow {
 
 func (j *judge) ifClause(c *syntax.IfClause) flow {
 	out := flow{piped: true}
-	for ; c != nil; c = c.Else {
+	for ; c != nil && !j.stopped(); c = c.Else {
 		out.net = j.stmtsFlow(c.Cond).net || out.net
 		then := c.Then
 		j.maybe(func() { out.net = j.stmtsFlow(then).net || out.net })
@@ -200,6 +200,9 @@ func (j *judge) forClause(c *syntax.ForClause) {
 		}
 		for _, item := range items {
 			for _, v := range j.glob(item) {
+				if j.stopped() {
+					return
+				}
 				j.loop(&syntax.Block{Stmts: c.Do}, func() {
 					j.setVar(name, v)
 					j.stmts(c.Do)
@@ -219,6 +222,9 @@ func (j *judge) caseClause(c *syntax.CaseClause) {
 	j.pos = c.Pos()
 	j.single(c.Word)
 	for _, it := range c.Items {
+		if j.stopped() {
+			return
+		}
 		for _, p := range it.Patterns {
 			j.single(p)
 		}
