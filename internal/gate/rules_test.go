@@ -9,6 +9,7 @@ import (
 
 	"passepartout/internal/gate"
 	"passepartout/internal/proto"
+	"passepartout/internal/sexp"
 )
 
 // rulesOrg is a rules file as a person would keep it.
@@ -277,6 +278,13 @@ func TestAPolicyComesBackFromItsRecord(t *testing.T) {
 	}
 	if len(p.Diff(got)) != 0 {
 		t.Errorf("differences with itself: %v", p.Diff(got))
+	}
+	printed, err := sexp.ReadPlist([]byte(p.Plist().String()), sexp.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q, err := gate.ParsePolicy(printed); err != nil || q.Digest() != p.Digest() {
+		t.Errorf("a printed policy comes back as another: %v", err)
 	}
 	if _, err := gate.ParsePolicy(p.Plist().With("EXTRA", p.Plist().List())); err == nil {
 		t.Error("a policy with an unknown part was read")
