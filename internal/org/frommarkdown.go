@@ -9,6 +9,7 @@ import (
 	"github.com/yuin/goldmark/extension"
 	extast "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
 )
 
 // FromMarkdown converts Markdown (CommonMark with tables, strikethrough, task
@@ -209,7 +210,11 @@ func (w *mdImport) object(n ast.Node) string {
 	defer func() { w.depth-- }()
 	switch n := n.(type) {
 	case *ast.Text:
-		s := string(n.Value(w.src))
+		raw := n.Value(w.src)
+		if !n.IsRaw() {
+			raw = util.UnescapePunctuations(util.ResolveNumericReferences(util.ResolveEntityNames(raw)))
+		}
+		s := string(raw)
 		switch {
 		case n.HardLineBreak():
 			s += "\\\\\n"
