@@ -5,7 +5,7 @@ import "strings"
 // keywords are the stems that make a name worth looking at. The name they stand in decides (see naming), not the stem.
 var keywords = []string{
 	"pass", "pwd", "pw", "psw", "pword", "secret", "token", "key", "cred", "auth", "api", "cookie", "session", "signature", "sas", "login", "kennwort", "hmac", "parol",
-	"jwt", "bearer", "appid",
+	"jwt", "bearer", "appid", "otp",
 }
 
 // foreign are words for password in other languages; being no part of names, they stand for themselves.
@@ -147,7 +147,11 @@ type assigned struct {
 func (a *assigned) separator(i int) bool {
 	t := a.text
 	a.option = a.start > 0 && t[a.start-1] == '-'
-	i = forWhom(t, valueAttribute(t, i))
+	i = forWhom(t, valueAttribute(t, subscript(t, i)))
+	if end := closingTag(t, i); end > i {
+		a.sign, a.at = encloses, openingTags(t, end)
+		return a.at < len(t)
+	}
 	closed := skipTo(t, i, "\"'`]\\")
 	j := skipTo(t, closed, " \t")
 	if j >= len(t) {
@@ -169,7 +173,7 @@ func (a *assigned) separator(i int) bool {
 			j = a.annotation(j)
 		}
 	case strings.HasPrefix(run, ">"):
-		a.sign, j = encloses, from+1
+		a.sign, j = encloses, openingTags(t, from+1)
 	case run == "" && t[j] == ',':
 		a.sign, j = lists, j+1
 	case run == "" && t[j] == '(' && from == i:
@@ -194,7 +198,43 @@ func valueAttribute(t string, i int) int {
 	return j + 5
 }
 
-// forWhom steps over whose secret it is: "password for NAME:".
+// subscript steps over the index of an array.
+func subscript(t string, i int) int {
+	if i < len(t) && t[i] == '[' {
+		if n := strings.IndexByte(t[i:min(len(t), i+24)], ']'); n > 0 {
+			return i + n + 1
+		}
+	}
+	return i
+}
+
+// closingTag returns the end of the tag that closes around a name, as in a property list's <key>NAME</key>, or i.
+func closingTag(t string, i int) int {
+	if strings.HasPrefix(t[i:], "</") {
+		if n := strings.IndexByte(t[i:min(len(t), i+40)], '>'); n > 0 {
+			return i + n + 1
+		}
+	}
+	return i
+}
+
+// openingTags steps over the tags before a value.
+func openingTags(t string, i int) int {
+	for range 3 {
+		j := skipTo(t, i, " \t\r\n")
+		if j+1 >= len(t) || t[j] != '<' || !letters[t[j+1]] {
+			break
+		}
+		n := strings.IndexByte(t[j:min(len(t), j+40)], '>')
+		if n < 0 {
+			break
+		}
+		i = j + n + 1
+	}
+	return i
+}
+
+// forWhom steps over whose secret it is: "password for NAME:", "password for the NAME account is".
 func forWhom(t string, i int) int {
 	rest := t[i:min(len(t), i+48)]
 	if !strings.HasPrefix(rest, " for ") && !strings.HasPrefix(rest, " of ") {
@@ -202,6 +242,9 @@ func forWhom(t string, i int) int {
 	}
 	if end := strings.IndexAny(rest[5:], " :\n"); end > 0 && rest[5+end] == ':' {
 		return i + 5 + end
+	}
+	if line, _, _ := strings.Cut(rest, "\n"); strings.Contains(line, " is ") {
+		return i + strings.Index(line, " is ")
 	}
 	return i
 }

@@ -97,8 +97,11 @@ func (a *assigned) convinces(v string, p profile, quoted bool) bool {
 
 // medium is for names meant for secrets: the value must have been generated, or be the password of a pair.
 func (a *assigned) medium(v string, p profile, quoted bool) bool {
-	if a.sign == spaces && !a.option && !quoted || a.sign == says && !quoted && p.digit == 0 {
+	if a.sign == says && !quoted && p.digit == 0 {
 		return false
+	}
+	if a.sign == spaces && !a.option && !quoted { // ENV API_TOKEN value, but also prose
+		return p.n >= 20 && p.digit >= 3 && p.secretLike()
 	}
 	if a.later && p.n >= 8 && p.digit > 0 && p.lower+p.upper > 2 && !strings.Contains(v, "/") {
 		return true
@@ -127,7 +130,7 @@ func (a *assigned) weak(v string, p profile, quoted bool) bool {
 		return true
 	case inLog && p.n >= 12 && p.kinds() == 3 && p.digit > 1 && p.random() && word.all(v):
 		return true
-	case a.later && quoted && a.sign == assigns && p.n >= 8 && p.digit > 0 && p.lower+p.upper > 2:
+	case a.later && quoted && p.n >= 8 && p.digit > 0 && p.lower+p.upper > 2:
 		return !strings.ContainsAny(v, "/.") // auth=("user", "password")
 	}
 	least := 16

@@ -59,7 +59,7 @@ var (
 		"authkey", "passkey", "privkey",
 	}
 	weakNames = []string{
-		"auth", "authorization", "session", "sessionid", "cookie", "signature", "sas", "hmac", "api", "login", "jwt", "bearer", "authtoken", "appid",
+		"auth", "authorization", "session", "sessionid", "cookie", "signature", "sas", "hmac", "api", "login", "jwt", "bearer", "authtoken", "appid", "otp",
 	}
 	hints = wordSet("secret token password passwd apikey credential credentials")
 )

@@ -2,8 +2,9 @@
 //
 // A [Scanner] is immutable and safe to share. [Default] knows the world's credentials: vendors' token formats (formats.go), things with a
 // structure such as PEM blocks, JSON web tokens and URLs with passwords (shapes.go), and assignments of anything random to anything
-// called a key, token or password (naming.go says what a name claims, assign.go finds the value, judge.go decides). [Scanner.WithValues] returns one that also knows this user's own secrets, in the
-// spellings in which they leak. [Scanner.Scan] reports spans; [Scanner.Redact] removes them.
+// called a key, token or password (naming.go says what a name claims, assign.go finds the value, judge.go decides).
+// [Scanner.WithValues] returns one that also knows this user's own secrets, in the spellings in which they leak. [Scanner.Scan] reports
+// spans; [Scanner.Redact] removes them.
 //
 // How it stays fast: one pass of an automaton (automaton.go) finds the few places where a rule could apply, and each rule looks only at
 // its own neighbourhood, within fixed bounds. There is no regular expression and no rule that reads the whole text. What is hidden by
