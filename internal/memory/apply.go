@@ -29,8 +29,8 @@ func (s *Store) Apply(ctx context.Context, tx Tx) (Result, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for race := 0; ; race++ {
-		if s.closed {
-			return Result{}, ErrClosed
+		if err := s.writableLocked(); err != nil {
+			return Result{}, err
 		}
 		if err := ctx.Err(); err != nil {
 			return Result{}, err
@@ -277,7 +277,7 @@ func (s *Store) expectLocked(e Edit, o Object) error {
 			return nil
 		}
 		return invalid("object %s: an edit must say which version it expects", e.Object)
-	case e.Expect == o.Hash, e.Change.Kind == Insert:
+	case e.Expect == o.Hash:
 		return nil
 	case !e.Change.Kind.subtree():
 		if base, ok := s.hist.base[e.Expect]; e.Expect == o.Own || ok && base == o.Own {

@@ -121,6 +121,11 @@ func BenchmarkWarmStart(b *testing.B) {
 				if err != nil || s.View().Len() != n {
 					b.Fatal(err)
 				}
+				b.StopTimer()
+				if err := s.Close(); err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
 			}
 		})
 	}

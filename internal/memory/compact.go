@@ -10,7 +10,7 @@ import (
 // written anew and takes the old one's name.
 func (s *Store) compactHistory() error {
 	h := s.hist
-	if h.path == "" || h.size <= s.opt.KeepHistory || h.pending != nil {
+	if h.path == "" || h.readOnly || h.size <= s.opt.KeepHistory || h.pending != nil {
 		return nil
 	}
 	keep := len(h.ops)

@@ -272,7 +272,7 @@ func busyDays(v *memory.View, p string) []time.Time {
 	for y := 2005; y < 2027; y++ {
 		from := time.Date(y, 1, 1, 0, 0, 0, 0, time.UTC)
 		for _, it := range v.Agenda(memory.AgendaQuery{From: from, To: from.AddDate(1, 0, -1), Now: from.AddDate(-20, 0, 0), Match: q}) {
-			if !seen[it.Day] && len(out) < 10 {
+			if !seen[it.Day] && len(out) < 14 {
 				seen[it.Day] = true
 				out = append(out, it.Day)
 			}

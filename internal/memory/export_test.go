@@ -17,3 +17,13 @@ func (o Options) OnDisk(d Disk) Options {
 	o.disk = d
 	return o
 }
+
+// Kill lets go of the store as a killed process does: nothing is saved.
+func (s *Store) Kill() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	if err := s.release(); err != nil {
+		panic(err)
+	}
+}

@@ -148,10 +148,12 @@ type history struct {
 	base    map[Hash]Hash
 	pending *Op // intent without an outcome, found at opening
 	problem error
+	// readOnly forgets instead of recording.
+	readOnly bool
 }
 
-func openHistory(d disk, path string) (*history, error) {
-	h := &history{disk: d, path: path, base: map[Hash]Hash{}}
+func openHistory(d disk, path string, readOnly bool) (*history, error) {
+	h := &history{disk: d, path: path, base: map[Hash]Hash{}, readOnly: readOnly}
 	if path == "" {
 		return h, nil
 	}
@@ -163,7 +165,7 @@ func openHistory(d disk, path string) (*history, error) {
 		return nil, fmt.Errorf("history: %w", err)
 	}
 	good, err := h.replay(b)
-	if good < len(b) {
+	if good < len(b) && !readOnly {
 		if err := h.setAside(b, good, err); err != nil {
 			return nil, err
 		}
@@ -288,6 +290,9 @@ func (h *history) outcome(op *Op, done bool) error {
 
 // fact records something that happened on disk; losing it in a crash loses no text.
 func (h *history) fact(op *Op) error {
+	if h.readOnly {
+		return nil
+	}
 	h.seq++
 	op.Seq = h.seq
 	if err := h.append(frameFact, op, false); err != nil {

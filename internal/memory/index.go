@@ -80,7 +80,7 @@ func (s *Store) loadIndex() (*index, *Problem) {
 
 // saveIndexLocked writes the index of what is on disk.
 func (s *Store) saveIndexLocked() error {
-	if s.opt.State == "" || !s.unsaved {
+	if s.opt.State == "" || s.opt.ReadOnly || !s.unsaved {
 		return nil
 	}
 	v := s.View()

@@ -144,7 +144,8 @@ func (m *model) step() string {
 		m.open()
 		return "restart"
 	case k < 98:
-		m.open() // without Close: the process was killed
+		m.s.Kill()
+		m.open()
 		return "kill"
 	}
 	return m.breakIndex()
@@ -434,6 +435,9 @@ func TestTheStoreAgreesWithANaiveModel(t *testing.T) {
 	always := os.Getenv("PASSEPARTOUT_VERIFY") == "all"
 	total := map[string]int{}
 	for round := range rounds {
+		if t.Failed() {
+			t.Fatalf("after %d steps", round*steps)
+		}
 		m := newModel(t, uint64(round))
 		for i := range steps {
 			what := m.step()

@@ -34,6 +34,9 @@ type Options struct {
 	// KeepHistory is how large the history may grow before old operations are
 	// dropped at the next opening; 1 GiB if zero.
 	KeepHistory int64
+	// ReadOnly opens beside another process that writes: nothing is locked,
+	// finished or recorded, and every edit is refused.
+	ReadOnly bool
 
 	disk disk
 }
@@ -58,14 +61,36 @@ type Store struct {
 	overlays map[string]overlay
 	unsaved  bool // the index on disk is behind
 	closed   bool
+	lock     *os.File
 	watch    *watcher
 	dirs     []string // of the last walk, relative
 
 	watchProblem error
 }
 
-// ErrClosed is returned by every method that writes after Close.
-var ErrClosed = errors.New("memory is closed")
+// Reasons for which a store cannot be written to.
+var (
+	// ErrClosed is returned by every method that writes after Close.
+	ErrClosed = errors.New("memory is closed")
+	// ErrReadOnly is returned by every method that writes to a store opened so.
+	ErrReadOnly = errors.New("memory is open for reading only")
+	// ErrLocked means another process, usually the daemon, has the state
+	// directory; ask it, or open with ReadOnly.
+	ErrLocked = errors.New("memory is in use by another process")
+)
+
+// StateDir is where a memex's state belongs below the program's state directory:
+// two memexes never share a history.
+func StateDir(base, memex string) string {
+	if abs, err := filepath.Abs(memex); err == nil {
+		memex = abs
+	}
+	if real, err := filepath.EvalSymlinks(memex); err == nil {
+		memex = real
+	}
+	sum := sumFile([]byte(memex))
+	return filepath.Join(base, "memory", sum.String()[:16])
+}
 
 // Open reads the memex in dir. If the last session was interrupted inside a
 // transaction, it is finished or withdrawn first.
@@ -84,23 +109,62 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	s.view.Store(&View{byPath: &pathIndex{map[string]int32{}}, ids: newIndex(), private: o.PrivacyTags, now: o.Now})
 	log := ""
 	if o.State != "" {
-		if err := makeDirs(s.disk, o.State); err != nil {
+		log = filepath.Join(o.State, "history.log")
+		if err := s.takeState(); err != nil {
 			return nil, fmt.Errorf("state directory: %w", err)
 		}
-		log = filepath.Join(o.State, "history.log")
 	}
-	if s.hist, err = openHistory(s.disk, log); err != nil {
-		return nil, err
+	if err := s.start(ctx, log); err != nil {
+		return nil, errors.Join(err, s.release())
 	}
-	recovered, err := s.recover()
-	if err != nil {
-		return nil, err
-	}
-	if err := s.firstScan(ctx); err != nil {
-		return nil, err
-	}
-	s.report(recovered...)
 	return s, nil
+}
+
+// takeState makes and locks the state directory.
+func (s *Store) takeState() (err error) {
+	if s.opt.ReadOnly {
+		return nil
+	}
+	if err := makeDirs(s.disk, s.opt.State); err != nil {
+		return err
+	}
+	s.lock, err = lockState(filepath.Join(s.opt.State, "lock"))
+	return err
+}
+
+func (s *Store) release() error {
+	if s.lock == nil {
+		return nil
+	}
+	f := s.lock
+	s.lock = nil
+	return f.Close()
+}
+
+// start reads history and files.
+func (s *Store) start(ctx context.Context, log string) error {
+	var err error
+	if s.hist, err = openHistory(s.disk, log, s.opt.ReadOnly); err != nil {
+		return err
+	}
+	var recovered []Problem
+	if !s.opt.ReadOnly {
+		if recovered, err = s.recover(); err != nil {
+			return err
+		}
+	}
+	return s.firstScan(ctx, recovered)
+}
+
+// writableLocked is nil, or why nothing may be written.
+func (s *Store) writableLocked() error {
+	switch {
+	case s.closed:
+		return ErrClosed
+	case s.opt.ReadOnly:
+		return ErrReadOnly
+	}
+	return nil
 }
 
 func (o *Options) complete() error {
@@ -165,7 +229,7 @@ func (s *Store) Close() error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.saveIndexLocked()
+	return errors.Join(s.saveIndexLocked(), s.release())
 }
 
 // Save writes the index if it is behind. Losing it loses nothing but time.
@@ -176,7 +240,7 @@ func (s *Store) Save() error {
 }
 
 // firstScan fills the first view, taking hashes from the index where a file is unchanged.
-func (s *Store) firstScan(ctx context.Context) error {
+func (s *Store) firstScan(ctx context.Context, found []Problem) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l, err := s.list(ctx)
@@ -207,7 +271,7 @@ func (s *Store) firstScan(ctx context.Context) error {
 	s.view.Store(next)
 	s.unsaved = s.unsaved || ix == nil || ix.behind(next)
 	s.noteAbsence(ix, next)
-	s.report(append(l.problems, problems...)...)
+	s.report(slices.Concat(found, l.problems, problems)...)
 	return nil
 }
 

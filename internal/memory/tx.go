@@ -51,8 +51,8 @@ type Edit struct {
 	// File names the file to insert into, made if it does not exist; only for
 	// Insert without Object.
 	File string
-	// Expect is the Hash (or Own hash) of the object the caller read. It is
-	// required except for Insert, which cannot overwrite anything.
+	// Expect is the Hash (or Own hash) of the object the caller read. It may be
+	// zero only for Insert, which cannot overwrite anything.
 	Expect Hash
 	Change Change
 }

@@ -206,8 +206,8 @@ func (s *Store) reverse(ctx context.Context, kind OpKind, pick func() ([]*Op, er
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for race := 0; ; race++ {
-		if s.closed {
-			return Result{}, ErrClosed
+		if err := s.writableLocked(); err != nil {
+			return Result{}, err
 		}
 		if err := ctx.Err(); err != nil {
 			return Result{}, err
