@@ -45,8 +45,8 @@ soak: build ## long runs: crash points, model-based tests, many clients
 eval: build ## score the binary on the shared data sets
 	@if [ ! -d $(SHARED)/tools ]; then echo "eval: $(SHARED) is not here, nothing to score"; exit 0; fi; \
 	status=0; \
-	echo "== gates"; python3 $(SHARED)/tools/eval_gates.py --bin $(BIN) || status=1; \
-	echo "== org"; python3 $(SHARED)/tools/eval_org.py --bin $(BIN) || status=1; \
+	echo "== gates"; python3 $(SHARED)/tools/eval_gates.py --bin $(CURDIR)/$(BIN) || status=1; \
+	echo "== org"; python3 $(SHARED)/tools/eval_org.py --bin $(CURDIR)/$(BIN) || status=1; \
 	exit $$status
 
 cover: ## report test coverage by package

@@ -57,6 +57,7 @@ a prompt. With input piped in, or words given, it answers on stdout.`,
 	root.AddCommand(
 		a.chatCommand(), a.sendCommand(), a.daemonCommand(), a.whyCommand(), a.journalCommand(),
 		a.approvalsCommand(), a.approveCommand(), a.denyCommand(), a.configCommand(), a.versionCommand(),
+		a.checkCommand(), a.policyCommand(), a.orgCommand(),
 	)
 	root.SetContext(context.Background())
 	for _, c := range root.Commands() {
