@@ -62,7 +62,7 @@ func (j *job) startBubblewrap() (*os.Process, error) {
 	}
 	j.theirs = append(j.theirs, list)
 	args := []string{"bwrap", "--args", strconv.Itoa(argsFD), "--", fdPath(exeFD), stageArg}
-	attr := namespaces()
+	attr := namespaces(false)
 	attr.Cloneflags, attr.UidMappings, attr.GidMappings, attr.AmbientCaps = 0, nil, nil, nil
 	return os.StartProcess(bwrap, args, &os.ProcAttr{Dir: "/", Env: stageEnv, Files: j.theirs, Sys: attr})
 }

@@ -3,6 +3,7 @@ package sandbox_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -447,11 +448,16 @@ func TestEscapeSurvivors(t *testing.T) {
 		m := marker(5)
 		ways := "nohup sleep " + m + " >/dev/null 2>&1 & setsid sleep " + m + " & (setsid sh -c 'sleep " + m + " & sleep " + m + " &' &) ; " +
 			"sh -c 'trap \"\" TERM HUP INT; sleep " + m + "' & (sleep " + m + " <&- >&- 2>&- &); "
-		for name, end := range map[string]string{"when the command ends": "echo up; exit 0", "at the deadline": "echo up; sleep " + m} {
-			s := b.spec(ways + end)
-			s.Limits.Wall = time.Second
+		for name, end := range map[string]string{"when the command ends": "read line", "at the deadline": "sleep " + m} {
+			s := b.spec(ways + "echo up; " + end)
+			s.Limits.Wall = 2 * time.Second
+			r, w := io.Pipe()
+			s.Stdin = r
 			seen := 0
-			s.Sink = func(sandbox.Chunk) { seen = max(seen, survivors(t, m)) }
+			s.Sink = func(sandbox.Chunk) {
+				seen = max(seen, survivors(t, m))
+				w.Close() // lets the command end, now that its offspring was counted
+			}
 			b.run(s)
 			if n := survivors(t, m); n != 0 {
 				t.Errorf("%s: %d processes are still running", name, n)

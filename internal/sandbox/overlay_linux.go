@@ -29,6 +29,7 @@ func DryRun(ctx context.Context, s Spec, dir string) (Result, []Change, error) {
 	o := &overlay{dir: filepath.Clean(dir)}
 	s.Hidden = append(slices.Clone(s.Hidden), o.dir)
 	res, err := run(ctx, s, o)
+	o.tidy()
 	if err != nil {
 		return res, nil, err
 	}
@@ -72,6 +73,15 @@ func (o *overlay) plan(p *plan) error {
 	}
 	p.Overlays = o.dirs
 	return nil
+}
+
+// tidy removes the work directories. The kernel leaves one in each that its
+// own user may not open, and the caller could not remove it by ordinary means.
+func (o *overlay) tidy() {
+	for _, d := range o.dirs {
+		_ = os.Chmod(filepath.Join(d.Work, "work"), 0o700)
+		_ = os.RemoveAll(d.Work)
+	}
 }
 
 // opaque marks a directory that replaced one of the same name.

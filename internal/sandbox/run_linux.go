@@ -290,7 +290,7 @@ func (j *job) start() (*os.Process, error) {
 		return j.startBubblewrap()
 	}
 	return os.StartProcess("/proc/self/exe", []string{"sandbox", stageArg}, &os.ProcAttr{
-		Dir: "/", Env: stageEnv, Files: j.theirs, Sys: namespaces(),
+		Dir: "/", Env: stageEnv, Files: j.theirs, Sys: namespaces(len(j.plan.Overlays) > 0),
 	})
 }
 
@@ -299,7 +299,8 @@ var stageEnv = []string{"GOMAXPROCS=1", "GOGC=off", "GODEBUG=asyncpreemptoff=1"}
 
 // namespaces asks for all of them. Inside, the user keeps their own id; the
 // capabilities to build the tree come along as ambient ones.
-func namespaces() *syscall.SysProcAttr {
+// An overlay does its copying with the rights of whoever mounted it.
+func namespaces(overlay bool) *syscall.SysProcAttr {
 	uid, gid := os.Geteuid(), os.Getegid()
 	a := &syscall.SysProcAttr{
 		Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
@@ -311,6 +312,9 @@ func namespaces() *syscall.SysProcAttr {
 	}
 	if uid != 0 {
 		a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
+		if overlay {
+			a.AmbientCaps = append(a.AmbientCaps, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_CHOWN, unix.CAP_FSETID, unix.CAP_MKNOD)
+		}
 	}
 	return a
 }

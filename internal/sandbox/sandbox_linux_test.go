@@ -216,6 +216,9 @@ func TestRootsWithOddNamesAreMountedAsTheyAre(t *testing.T) {
 		}
 		if b.method == sandbox.Namespaces {
 			_, changes, err := sandbox.DryRun(t.Context(), s, dir)
+			if errors.Is(err, sandbox.ErrUnavailable) {
+				t.Skipf("no dry run here: %v", err)
+			}
 			if err != nil || len(changes) != 1 || changes[0].Path != filepath.Join(root, "file") {
 				t.Errorf("dry run: got %+v %v", changes, err)
 			}
