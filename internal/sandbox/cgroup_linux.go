@@ -17,7 +17,7 @@ type cgroup struct{ dirs []string }
 // newCgroup makes a group that bounds processes, and memory where that
 // controller can be had. The error says why processes could not be bounded.
 func newCgroup(l Limits) (*cgroup, error) {
-	name := "passepartout-" + rand.Text()
+	name := fmt.Sprintf("%s%d-%s", groupPrefix, os.Getpid(), rand.Text())
 	own, err := ownGroups()
 	if err != nil {
 		return nil, err
@@ -34,6 +34,34 @@ func newCgroup(l Limits) (*cgroup, error) {
 		_ = g.make(filepath.Join(parent, name), memoryFile(parent), l.Memory)
 	}
 	return g, nil
+}
+
+// groupPrefix is followed by the number of the process that made the group, so
+// that groups a killed process left behind can be told from those in use.
+const groupPrefix = "passepartout-"
+
+// sweepCgroups removes groups whose maker is gone.
+func sweepCgroups() {
+	own, err := ownGroups()
+	if err != nil {
+		return
+	}
+	for _, parent := range own {
+		list, err := os.ReadDir(parent)
+		if err != nil {
+			continue
+		}
+		for _, e := range list {
+			rest, ok := strings.CutPrefix(e.Name(), groupPrefix)
+			pid, _, found := strings.Cut(rest, "-")
+			if !ok || !found {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join("/proc", pid)); errors.Is(err, os.ErrNotExist) {
+				_ = os.Remove(filepath.Join(parent, e.Name())) // fails while anything runs in it
+			}
+		}
+	}
 }
 
 func (g *cgroup) make(dir, file string, limit int64) error {

@@ -11,8 +11,9 @@ import (
 )
 
 // Probe finds out what the machine offers by building a sandbox with nothing
-// in it, each way there is.
+// in it, each way there is. It also clears away what a killed process left.
 func Probe(ctx context.Context) Status {
+	sweepCgroups()
 	st := Status{LandlockABI: landlockABI()}
 	ns := probe(ctx, Namespaces)
 	bw := probe(ctx, Bubblewrap)

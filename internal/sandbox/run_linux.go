@@ -71,6 +71,7 @@ func (j *job) run(ctx context.Context, stdin io.Reader) (Result, error) {
 	// keeps its thread until the end.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	defer func() { j.group.remove() }()
 	defer j.closeTheirs()
 	defer j.closeOurs()
 
@@ -243,7 +244,6 @@ func (j *job) launch() (*os.Process, error) {
 		_ = proc.Kill()
 		_, _ = proc.Wait()
 		j.awaitInfant()
-		j.group.remove()
 		j.readers.Wait()
 		return nil, fmt.Errorf("%w: %w %s", ErrUnavailable, err, j.err.output())
 	}
@@ -374,7 +374,6 @@ func (j *job) receive() (report, int, error) {
 func (j *job) finish(proc *os.Process, stdin io.Reader) {
 	_, _ = proc.Wait()
 	j.awaitInfant()
-	j.group.remove()
 	j.proxy.close()
 	if c, ok := stdin.(io.Closer); ok {
 		_ = c.Close()

@@ -3,7 +3,9 @@ package sandbox_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -265,6 +267,33 @@ func TestRootIsBoundedWithoutControlGroupsOrRefused(t *testing.T) {
 	if _, err := sandbox.Run(t.Context(), s); !errors.Is(err, sandbox.ErrUnavailable) {
 		t.Errorf("bubblewrap: wanted ErrUnavailable, got %v", err)
 	}
+}
+
+func TestNoControlGroupIsLeftBehind(t *testing.T) {
+	onEach(t, func(t *testing.T, b *box) {
+		left := func() int {
+			n := 0
+			_ = filepath.WalkDir("/sys/fs/cgroup", func(p string, d fs.DirEntry, err error) error {
+				if err == nil && d.IsDir() && strings.HasPrefix(d.Name(), fmt.Sprintf("passepartout-%d-", os.Getpid())) {
+					n++
+				}
+				return nil
+			})
+			return n
+		}
+		b.sh("sleep 1000 & exit 0")
+		s := b.spec("true")
+		s.Dir = "/no/such/dir"
+		if _, err := sandbox.Run(t.Context(), s); !errors.Is(err, sandbox.ErrStart) {
+			t.Errorf("wanted ErrStart, got %v", err)
+		}
+		s = b.spec("sleep 1000")
+		s.Limits.Wall = 50 * time.Millisecond
+		b.run(s)
+		if n := left(); n != 0 {
+			t.Errorf("%d control groups are left", n)
+		}
+	})
 }
 
 func TestReadRootsShowNothingElse(t *testing.T) {
