@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 )
 
 // Patch replaces the bytes [Start,End) of a file by Text.
@@ -66,17 +65,13 @@ func (f *File) checked(patches []Patch) ([]Patch, error) {
 }
 
 func (f *File) splice(ps []Patch) []byte {
-	n := len(f.src)
-	for _, p := range ps {
-		n += len(p.Text) - (p.End - p.Start)
-	}
-	src := make([]byte, 0, n)
+	parts := make([][]byte, 0, 2*len(ps)+1)
 	at := 0
 	for _, p := range ps {
-		src = append(append(src, f.src[at:p.Start]...), p.Text...)
+		parts = append(parts, f.src[at:p.Start], p.Text)
 		at = p.End
 	}
-	return append(src, f.src[at:]...)
+	return bytes.Join(append(parts, f.src[at:]), nil) // Join does not clear what it is about to fill
 }
 
 // reread builds the File of src, which differs from f only inside what was
@@ -104,32 +99,19 @@ func (f *File) reread(src []byte, lo, hi int) *File {
 		return nil
 	}
 	g.set = f.set.shifted(end, delta)
-	heads := make([]head, 0, len(f.heads)+4)
-	heads = append(heads, f.heads[:a]...)
-	heads = findHeads(g, heads, beg, end+delta)
-	for i := a; i < len(heads); i++ {
-		parseHead(g, &heads[i])
+	fresh := findHeads(g, nil, beg, end+delta)
+	for i := range fresh {
+		parseHead(g, &fresh[i])
 	}
-	fresh := len(heads)
-	heads = append(heads, f.heads[b:]...)
-	for i := fresh; i < len(heads); i++ {
-		heads[i].beg += delta
-	}
-	g.heads = heads
-	if !sameLevels(f.heads[a:b], heads[a:fresh]) {
-		link(heads)
-	} else {
-		for i := a; i < fresh; i++ {
-			heads[i].parent, heads[i].after = f.heads[i].parent, f.heads[i].after
-		}
+	g.heads = spliceHeads(f.heads, fresh, a, b)
+	for i := a + len(fresh); i < len(g.heads); i++ {
+		g.heads[i].beg += delta
 	}
 	if beg == f.bom {
 		g.drawer = g.fileDrawer()
 	}
-	g.radio = sync.OnceValue(func() []string { return radioTargets(g) })
-	g.editable = sync.OnceValue(g.checkEncoding)
-	if f.editable() == nil && plainText(src[beg:end+delta]) && !enriched(src[bom:]) {
-		g.editable = func() error { return nil }
+	if f.Editable() == nil && plainText(src[beg:end+delta]) && !enriched(src[bom:]) {
+		g.encodingOnce.Do(func() {}) // known: nothing else changed
 	}
 	return g
 }
@@ -158,8 +140,21 @@ func (g *File) keepsLineEnds(f *File, beg, end, delta int) bool {
 	return false
 }
 
-func sameLevels(a, b []head) bool {
-	return slices.EqualFunc(a, b, func(x, y head) bool { return x.level == y.level })
+// spliceHeads puts fresh in the place of heads[a:b]. Where the levels are the
+// same the tree is, too, and the links are kept.
+func spliceHeads(heads, fresh []head, a, b int) []head {
+	same := slices.EqualFunc(heads[a:b], fresh, func(x, y head) bool { return x.level == y.level })
+	if !same {
+		out := slices.Concat(heads[:a], fresh, heads[b:])
+		link(out)
+		return out
+	}
+	out := append([]head(nil), heads...)
+	for i, h := range fresh {
+		h.parent, h.after = heads[a+i].parent, heads[a+i].after
+		out[a+i] = h
+	}
+	return out
 }
 
 // shifted is the settings with the spans behind end moved by delta.

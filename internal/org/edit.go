@@ -33,7 +33,7 @@ func (h Headline) edit(steps ...func(*section) error) ([]Patch, error) {
 	}
 	span := h.SectionSpan()
 	old := h.f.src[span.Start:span.End]
-	s := &section{File: &File{src: slices.Clone(old), crlf: h.f.crlf, set: h.f.set, radio: noRadio}, whole: h}
+	s := &section{File: &File{src: slices.Clone(old), crlf: h.f.crlf, set: h.f.set}, whole: h}
 	s.parse()
 	for _, step := range steps {
 		if err := step(s); err != nil {
@@ -419,6 +419,3 @@ func FormatTimestamp(t time.Time, active, withTime bool) string {
 	}
 	return "[" + t.Format(form) + "]"
 }
-
-// noRadio stands in while a section is edited: which words are links does not matter then.
-func noRadio() []string { return nil }

@@ -35,10 +35,13 @@ type File struct {
 	bom     int  // length of the byte order mark
 	heads   []head
 	set     *settings
-	drawer  Span            // file-level property drawer, with its first and last line
-	radio   func() []string // computed once, when a body is first read
+	drawer  Span // file-level property drawer, with its first and last line
 
-	editable func() error
+	// Found out when first asked for.
+	radioOnce, encodingOnce sync.Once
+	radioText               []string
+	encodingErr             error
+
 	reparsed Span // what the last Apply read again
 }
 
@@ -75,8 +78,6 @@ func ParseWith(src []byte, opt Options) *File {
 		parseHead(f, &f.heads[i])
 	}
 	f.drawer = f.fileDrawer()
-	f.radio = sync.OnceValue(func() []string { return radioTargets(f) })
-	f.editable = sync.OnceValue(f.checkEncoding)
 	f.reparsed = Span{0, len(src)}
 	return f
 }
@@ -96,7 +97,10 @@ func (f *File) EOL() string {
 }
 
 // Editable returns nil, or why edits are refused ([ErrEncoding], [ErrTooLarge]).
-func (f *File) Editable() error { return f.editable() }
+func (f *File) Editable() error {
+	f.encodingOnce.Do(func() { f.encodingErr = f.checkEncoding() })
+	return f.encodingErr
+}
 
 func (f *File) checkEncoding() error {
 	if len(f.src) > maxSource {

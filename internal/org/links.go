@@ -62,12 +62,14 @@ func (w *walker) emitLink(l Link, depth int) {
 		}
 		l.Path = filePath(l.Path)
 	}
-	n := node{kind: kindLink, span: l.Span, inner: l.Description, link: l}
-	w.out.open(&n)
-	if !l.Description.Empty() {
-		w.scan(l.Description.Start, l.Description.End, inLink, depth+1)
+	if l.Description.Empty() {
+		w.leaf(node{kind: kindLink, span: l.Span, inner: l.Description, link: l})
+		return
 	}
-	w.out.shut(&n)
+	n := &node{kind: kindLink, span: l.Span, inner: l.Description, link: l}
+	w.out.open(n)
+	w.scan(l.Description.Start, l.Description.End, inLink, depth+1)
+	w.out.shut(n)
 }
 
 // filePath drops the empty host of file:///path, keeping a drive letter's colon.
@@ -420,7 +422,12 @@ func (r *radioSink) open(n *node) {
 
 func (r *radioSink) shut(*node) {}
 
-// radioTargets reads the file's radio targets, longest first.
+// radio is the file's radio targets, longest first, read when first needed.
+func (f *File) radio() []string {
+	f.radioOnce.Do(func() { f.radioText = radioTargets(f) })
+	return f.radioText
+}
+
 func radioTargets(f *File) []string {
 	if !bytes.Contains(f.src, []byte("<<<")) {
 		return nil

@@ -2,6 +2,7 @@ package org
 
 import (
 	"bytes"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -48,6 +49,9 @@ func findHeads(f *File, heads []head, at, limit int) []head {
 			continue
 		}
 		e, n := f.eol(s)
+		if len(heads) == cap(heads) {
+			heads = grow(heads, at, limit)
+		}
 		heads = append(heads, head{beg: at, level: int32(s - at), lineEnd: uint32(e - at), lineNext: uint32(n - at)})
 		if n == limit {
 			break
@@ -55,6 +59,14 @@ func findHeads(f *File, heads []head, at, limit int) []head {
 		at = n
 	}
 	return heads
+}
+
+// grow makes room for as many headlines as the rest of the file will hold if it
+// goes on like the part before at.
+func grow(heads []head, at, limit int) []head {
+	n := len(heads)
+	more := int(float64(n) / float64(at+1) * float64(limit-at))
+	return slices.Grow(heads, min(max(more+more/16, n/4, 16), limit-at))
 }
 
 // nextStarLine finds the next star at the beginning of a line, from i on.

@@ -146,9 +146,9 @@ func (f *File) keywordAt(n *node) (Keyword, bool) {
 const maxSetupDepth = 32
 
 func readSettings(f *File) *settings {
-	s := &settings{links: map[string]string{}, logging: map[string]string{}, typed: map[string]bool{}, priorities: [3]byte{'A', 'C', 'B'}}
+	s := &settings{priorities: [3]byte{'A', 'C', 'B'}}
 	var todo, seq, typ []string
-	seen := map[string]bool{}
+	var seen map[string]bool
 	var walk func(g *File)
 	walk = func(g *File) {
 		for _, k := range settingLines(g) {
@@ -164,7 +164,7 @@ func readSettings(f *File) *settings {
 			case "TYP_TODO":
 				typ = append(typ, k.Value)
 			case "SETUPFILE":
-				if g := f.setupFile(k.Value, seen); g != nil {
+				if g := f.setupFile(k.Value, &seen); g != nil {
 					walk(g)
 				}
 			default:
@@ -176,7 +176,7 @@ func readSettings(f *File) *settings {
 	for _, v := range typ {
 		s.addSequence(v)
 		for _, k := range s.sequences[len(s.sequences)-1] {
-			s.typed[k] = true
+			put(&s.typed, k, true)
 		}
 	}
 	for _, v := range append(todo, seq...) {
@@ -188,23 +188,33 @@ func readSettings(f *File) *settings {
 	if len(s.done) == 0 && len(s.todo) > 0 {
 		s.done = s.todo[len(s.todo)-1:]
 	}
-	s.states = make(map[string]bool, len(s.todo))
-	for _, k := range s.todo {
-		s.states[k] = false
-	}
-	for _, k := range s.done {
-		s.states[k] = true
+	if len(s.todo) > fewKeywords {
+		for _, k := range s.todo {
+			put(&s.states, k, false)
+		}
+		for _, k := range s.done {
+			put(&s.states, k, true)
+		}
 	}
 	return s
 }
 
+// put sets a key of a map that is made when it is first needed: most files set
+// nothing, and an outline should cost them nothing.
+func put[V any](m *map[string]V, key string, v V) {
+	if *m == nil {
+		*m = map[string]V{}
+	}
+	(*m)[key] = v
+}
+
 // setupFile outlines the file a #+SETUPFILE names, once each, never over the network.
-func (f *File) setupFile(value string, seen map[string]bool) *File {
+func (f *File) setupFile(value string, seen *map[string]bool) *File {
 	name := strings.Trim(value, `"`)
-	if f.opt.Setup == nil || name == "" || strings.Contains(name, "://") || seen[name] || len(seen) >= maxSetupDepth {
+	if f.opt.Setup == nil || name == "" || strings.Contains(name, "://") || (*seen)[name] || len(*seen) >= maxSetupDepth {
 		return nil
 	}
-	seen[name] = true
+	put(seen, name, true)
 	src, ok := f.opt.Setup(name)
 	if !ok || len(src) > maxSource {
 		return nil
@@ -224,7 +234,7 @@ func (s *settings) add(k Keyword) {
 		}
 	case "LINK":
 		if name, url, ok := strings.Cut(strings.ReplaceAll(k.Value, "\t", " "), " "); ok {
-			s.links[name] = strings.TrimSpace(url)
+			put(&s.links, name, strings.TrimSpace(url))
 		}
 	case "STARTUP":
 		for w := range strings.FieldsSeq(strings.ToLower(k.Value)) {
@@ -265,7 +275,7 @@ func (s *settings) addSequence(v string) {
 			continue
 		}
 		if i := strings.IndexByte(word, '('); i >= 0 && strings.HasSuffix(word, ")") {
-			s.logging[word[:i]] = word[i+1 : len(word)-1]
+			put(&s.logging, word[:i], word[i+1:len(word)-1])
 			word = word[:i]
 		}
 		names = append(names, word)

@@ -66,7 +66,7 @@ type node struct {
 }
 
 // sink receives a body in document order. Nodes that hold others are closed
-// after them; leaves are opened and closed at once.
+// after them; leaves are opened and closed at once. Pointers are good only during the call.
 type sink interface {
 	open(*node)
 	shut(*node)
@@ -80,6 +80,7 @@ type walker struct {
 	f      *File
 	out    sink
 	plain  bool // elements only, no objects
+	one    node // the leaf being emitted
 	ends   closers
 	seek   [needles]gap
 	blank  gap
@@ -164,9 +165,13 @@ func (w *walker) element(p, limit int) (node, Span) {
 	return nd, Span{}
 }
 
+// leaf emits a node that holds no other. All leaves share one place in memory, so
+// that a file's many small objects cost no allocation each; a sink must not keep
+// the pointer.
 func (w *walker) leaf(n node) {
-	w.out.open(&n)
-	w.out.shut(&n)
+	w.one = n
+	w.out.open(&w.one)
+	w.out.shut(&w.one)
 }
 
 // orphan reports whether affiliated keywords above line a attach to nothing.
