@@ -141,7 +141,7 @@ func (m Memex) find(_ context.Context, c Call) (Outcome, error) {
 	}
 	todo, tag, words := c.Text("TODO"), c.Text("TAG"), strings.Fields(strings.ToLower(c.Text("TEXT")))
 	objects = slices.DeleteFunc(objects, func(o memory.Object) bool {
-		return o.Kind != memory.KindHeadline || !hasState(o, todo) || tag != "" && !o.HasTag(tag) || !hasWords(o.Title, words)
+		return o.IsFile() || !hasState(o, todo) || tag != "" && !o.HasTag(tag) || !hasWords(o.Title, words)
 	})
 	if tag == "project" && todo == "" {
 		objects = slices.DeleteFunc(objects, func(o memory.Object) bool { return !slices.Contains(o.Tags, "project") })
@@ -248,7 +248,7 @@ func (m Memex) target(v *memory.View, c Call) (memory.Object, error) {
 	}
 	var exact, loose []memory.Object
 	for o := range v.All() {
-		if o.Kind != memory.KindHeadline || !hasWords(o.Title, words) {
+		if o.IsFile() || !hasWords(o.Title, words) {
 			continue
 		}
 		loose = append(loose, o)

@@ -600,3 +600,18 @@ func TestShutdownAnswersWhatWasAccepted(t *testing.T) {
 		}
 	}
 }
+
+func TestAnEditByAnotherProgramIsSeen(t *testing.T) {
+	h := open(t, settings(t))
+	p := h.connect()
+	path := filepath.Join(h.settings.MemexDir, "notes", "lamp.org")
+	if err := os.WriteFile(path, []byte("* TODO Mend the green lamp\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for range 1000 {
+		if strings.Contains(p.request(say("main", "list my todos")).Payload.Text("TEXT"), "Mend the green lamp") {
+			return
+		}
+	}
+	t.Error("a new file was not noticed")
+}

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -20,10 +21,18 @@ import (
 // inbox is where captured headings go, relative to the memex.
 const inbox = "inbox/inbox.org"
 
+// openMemory reads the memex and follows what other programs do to it.
 func (d *Daemon) openMemory(ctx context.Context) (*memory.Store, error) {
-	return memory.Open(ctx, d.s.MemexDir, memory.Options{
+	m, err := memory.Open(ctx, d.s.MemexDir, memory.Options{
 		State: filepath.Join(d.s.StateDir, "memory"), Now: d.now, PrivacyTags: d.s.PrivacyTags,
 	})
+	if err != nil {
+		return nil, err
+	}
+	if err := m.Watch(memory.WatchOptions{}); err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
+	return m, nil
 }
 
 // assemble is the manifest: every actuator, tool, gate and engine of the product
