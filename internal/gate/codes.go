@@ -83,6 +83,7 @@ var codes = []Code{
 	{"validator.cause", "validator", Deny, false, "the action answers no signal, or another one"},
 	{"validator.depth", "validator", Deny, false, "signals caused signals too often"},
 	{"validator.verb", "validator", Deny, false, "the verb is not in the vocabulary"},
+	{"validator.text", "validator", Deny, false, "an argument is no text: a record of it would be another one"},
 	{"validator.args", "validator", Deny, false, "an argument is unknown or of the wrong type"},
 }
 

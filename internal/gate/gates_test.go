@@ -483,6 +483,11 @@ func TestTheValidatorStandsBehindEverything(t *testing.T) {
 			t.Errorf("%s: %v", name, v)
 		}
 	}
+	for _, text := range []string{"a\x00b", "a\xffb"} {
+		if v := verdictOf(t, standard(t, policy()).Decide(action(t, "cli.message", "TEXT", text), facts()), "validator"); v.Code != "validator.text" {
+			t.Errorf("%q: %v", text, v)
+		}
+	}
 	if r := standard(t, policy()).Decide(proto.Action{}, facts()); r.Decision() != gate.Deny {
 		t.Error("the zero action is not denied")
 	}

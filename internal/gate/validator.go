@@ -2,6 +2,8 @@ package gate
 
 import (
 	"fmt"
+	"strings"
+	"unicode/utf8"
 
 	"passepartout/internal/proto"
 )
@@ -29,6 +31,13 @@ func (g validatorGate) Check(a proto.Action, f Facts) Verdict {
 	}
 	if _, err := a.Replace(a.Args()); err != nil {
 		return Verdict{Code: "validator.args", Reason: err.Error()}
+	}
+	for _, e := range a.Args().Pairs() {
+		for _, text := range leaves(e.Value, nil) {
+			if !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 {
+				return Verdict{Code: "validator.text", Reason: fmt.Sprintf("argument %s holds bytes that no record can show", e.Key)}
+			}
+		}
 	}
 	return Pass()
 }
