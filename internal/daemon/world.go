@@ -27,16 +27,39 @@ type world struct {
 
 var _ gate.World = world{}
 
-// Real resolves the links of the longest part of a path that exists.
+// maxLinks bounds how many dangling links are followed one after the other.
+const maxLinks = 40
+
+// Real resolves the links of the longest part of a path that exists, and those
+// that lead to nothing yet: that is where a write would go.
 func (w world) Real(path string) (string, bool) {
+	full := path
+	for range maxLinks {
+		next, dangling := realPrefix(full)
+		if !dangling {
+			return next, next != path
+		}
+		full = next
+	}
+	return full, true
+}
+
+// realPrefix resolves what exists of a path. When that ends at a link to nothing,
+// it returns the link's target in its place, to be resolved in turn.
+func realPrefix(path string) (real string, dangling bool) {
 	rest := ""
 	for dir := path; ; dir = filepath.Dir(dir) {
 		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			full := filepath.Join(real, rest)
-			return full, full != path
+			return filepath.Join(real, rest), false
+		}
+		if to, err := os.Readlink(dir); err == nil {
+			if !filepath.IsAbs(to) {
+				to = filepath.Join(filepath.Dir(dir), to)
+			}
+			return filepath.Join(to, rest), true
 		}
 		if dir == filepath.Dir(dir) {
-			return "", false
+			return path, false
 		}
 		rest = filepath.Join(filepath.Base(dir), rest)
 	}
