@@ -72,8 +72,8 @@ func (w *walker) objects(beg, end int, in where) {
 		w.seek[i] = gap{1, 0}
 	}
 	w.blank = gap{1, 0}
-	for _, m := range []byte("*/+_=~") {
-		w.nomark[m] = gap{1, 0}
+	for i := range w.nomark {
+		w.nomark[i] = gap{1, 0}
 	}
 	w.pairs.built = false
 	w.scan(beg, end, in, 0)
@@ -158,6 +158,9 @@ func (w *walker) prevRune(beg, i int) rune {
 	return r
 }
 
+// markers are the characters that can open emphasis.
+const markers = "*/_+=~"
+
 func emphasisKind(c byte) kind {
 	switch c {
 	case '*':
@@ -212,7 +215,8 @@ func (w *walker) emphasisEnd(beg, i, end int) int {
 	if r, _ := utf8.DecodeRune(b[i+1 : end]); spaceChar(r) {
 		return -1
 	}
-	if g := w.nomark[m]; g.to == end && g.from <= i {
+	missed := &w.nomark[strings.IndexByte(markers, m)]
+	if g := *missed; g.to == end && g.from <= i {
 		return -1
 	}
 	for k := i + 2; k < end; k++ {
@@ -231,7 +235,7 @@ func (w *walker) emphasisEnd(beg, i, end int) int {
 			return k
 		}
 	}
-	w.nomark[m] = gap{i, end}
+	*missed = gap{i, end}
 	return -1
 }
 

@@ -52,14 +52,10 @@ func (s *settings) keyword(word []byte) (done, ok bool) {
 	return false, false
 }
 
-// settingName reports whether a keyword speaks for the whole file.
-func settingName(name string) bool {
-	switch name {
-	case "TODO", "SEQ_TODO", "TYP_TODO", "FILETAGS", "LINK", "SETUPFILE", "STARTUP",
-		"PROPERTY", "CATEGORY", "PRIORITIES", "ARCHIVE", "TITLE":
-		return true
-	}
-	return false
+// settingName reports whether a keyword, in any case, speaks for the whole file.
+func settingName(name []byte) bool {
+	return anyFold(name, "TODO", "SEQ_TODO", "TYP_TODO", "FILETAGS", "LINK", "SETUPFILE", "STARTUP",
+		"PROPERTY", "CATEGORY", "PRIORITIES", "ARCHIVE", "TITLE")
 }
 
 const maxSettingName = len("PRIORITIES")
@@ -77,7 +73,7 @@ func settingAt(b []byte, p, bom int) bool {
 	for k < len(b) && k-p <= maxSettingName+2 && (b[k] == '_' || asciiAlnum(b[k])) {
 		k++
 	}
-	return k < len(b) && b[k] == ':' && settingName(asciiUpper(b[p+2:k]))
+	return k < len(b) && b[k] == ':' && settingName(b[p+2:k])
 }
 
 // nextSetting is the first offset at or after i that may be a setting, or -1.
@@ -121,7 +117,10 @@ func (c *keywordSink) open(n *node) {
 	if n.kind != kindKeyword {
 		return
 	}
-	if k, ok := c.f.keywordAt(n); ok && settingName(k.Key) {
+	if !settingAt(c.f.src, skipBlank(c.f.src, n.inner.Start, n.inner.End), c.f.bom) {
+		return
+	}
+	if k, ok := c.f.keywordAt(n); ok && settingName([]byte(k.Key)) { // not #+TODO:x:
 		c.found = append(c.found, k)
 	}
 }
@@ -141,6 +140,12 @@ func (f *File) keywordAt(n *node) (Keyword, bool) {
 	c += q + 2
 	return Keyword{asciiUpper(b[q+2 : c]), strings.TrimSpace(string(b[c+1 : e])), n.span}, true
 }
+
+// What a file that names no keywords has. Never written to.
+var (
+	defaultTodo      = []string{"TODO", "DONE"}
+	defaultSequences = [][]string{defaultTodo}
+)
 
 // maxSetupDepth bounds how many setup files one file may pull in.
 const maxSetupDepth = 32
@@ -183,7 +188,7 @@ func readSettings(f *File) *settings {
 		s.addSequence(v)
 	}
 	if len(typ)+len(todo)+len(seq) == 0 {
-		s.addSequence("TODO | DONE")
+		s.todo, s.done, s.sequences = defaultTodo, defaultTodo[1:], defaultSequences
 	}
 	if len(s.done) == 0 && len(s.todo) > 0 {
 		s.done = s.todo[len(s.todo)-1:]

@@ -85,7 +85,7 @@ type walker struct {
 	seek   [needles]gap
 	blank  gap
 	hard   int // end of the outermost text being scanned
-	nomark [256]gap
+	nomark [len(markers)]gap
 	pairs  pairTable
 	radio  []string
 }
@@ -234,14 +234,16 @@ func (w *walker) table(nd node, limit int) int {
 func (w *walker) row(p, e, n int) {
 	b := w.f.src
 	q := skipBlank(b, p, e)
-	row := node{kind: kindRow, span: Span{p, n}, inner: Span{q, e}, aff: p}
 	if q+1 < e && b[q+1] == '-' {
-		row.kind = kindRowRule
-		w.leaf(row)
+		w.leaf(node{kind: kindRowRule, span: Span{p, n}, inner: Span{q, e}, aff: p})
 		return
 	}
+	if w.plain {
+		return
+	}
+	row := node{kind: kindRow, span: Span{p, n}, inner: Span{q, e}, aff: p}
 	w.out.open(&row)
-	for s := q + 1; !w.plain; {
+	for s := q + 1; ; {
 		ce := e
 		j := bytes.IndexByte(b[s:e], '|')
 		if j >= 0 {
@@ -284,11 +286,15 @@ func (w *walker) paragraph(nd node, c, e, n, limit int) int {
 		s = it.text
 	}
 	end := w.paraEnd(n, limit)
-	if t := trimSpan(b, s, end); !t.Empty() {
-		par := node{kind: kindParagraph, span: Span{s, end}, inner: t, aff: nd.aff}
-		w.out.open(&par)
+	switch t := trimSpan(b, s, end); {
+	case t.Empty():
+	case w.plain:
+		w.leaf(node{kind: kindParagraph, span: Span{s, end}, inner: t, aff: nd.aff})
+	default:
+		par := &node{kind: kindParagraph, span: Span{s, end}, inner: t, aff: nd.aff}
+		w.out.open(par)
 		w.objects(t.Start, t.End, inText)
-		w.out.shut(&par)
+		w.out.shut(par)
 	}
 	return end
 }
@@ -485,10 +491,16 @@ func (w *walker) affiliated(p, e int) bool {
 }
 
 func affiliatedName(name []byte) bool {
-	switch asciiUpper(name) {
-	case "CAPTION", "DATA", "HEADER", "HEADERS", "LABEL", "NAME", "PLOT", "RESNAME",
-		"RESULT", "RESULTS", "SOURCE", "SRCNAME", "TBLNAME":
-		return true
+	return anyFold(name, "CAPTION", "DATA", "HEADER", "HEADERS", "LABEL", "NAME", "PLOT", "RESNAME",
+		"RESULT", "RESULTS", "SOURCE", "SRCNAME", "TBLNAME")
+}
+
+// anyFold reports whether b is one of the words, in any case.
+func anyFold(b []byte, words ...string) bool {
+	for _, w := range words {
+		if equalFold(b, w) {
+			return true
+		}
 	}
 	return false
 }
