@@ -281,7 +281,7 @@ func standardGates(p Policy, v *proto.Vocabulary) []Gate {
 		originGate{},
 		newPermissions(p.Permissions),
 		standardGate{"vault", 600, s, judgeVault},
-		rulesGate{s, p.Rules},
+		standardGate{"rules", 550, s, judgeRules},
 		explainGate{},
 		standardGate{"dispatcher/lisp", 150, s, judgeLisp},
 		standardGate{"dispatcher/secret-path", 150, s, judgeSecretPath},

@@ -229,22 +229,10 @@ func lift(v *Verdict, ws []waiver) {
 	}
 }
 
-// rulesGate (550) makes the objections a person wrote down.
-type rulesGate struct {
-	setting *setting
-	rules   []Rule
-}
-
-func (rulesGate) Name() string  { return "rules" }
-func (rulesGate) Priority() int { return 550 }
-
-func (g rulesGate) Check(a proto.Action, f Facts) Verdict {
-	return standardGate{"rules", 550, g.setting, g.judge}.Check(a, f)
-}
-
-func (g rulesGate) judge(v *view) Verdict {
+// judgeRules (550) makes the objections a person wrote down.
+func judgeRules(v *view) Verdict {
 	verdict := Pass()
-	for _, r := range g.rules {
+	for _, r := range v.policy.Rules {
 		if r.Decision < verdict.Decision && r.matches(v) {
 			verdict = Verdict{Decision: r.Decision, Code: "rule." + r.Decision.String(), Reason: fmt.Sprintf("the rule %s speaks about this", quote(r.Name)), Rule: r.Where}
 		}

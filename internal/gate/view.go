@@ -173,8 +173,14 @@ func (v *view) outbound() bool {
 	case proto.SendMessage, proto.Network:
 		return true
 	case proto.Speak:
-		by := v.action.Cause().Origin
-		return by.Role != proto.RoleOwner || !v.local(by.Channel)
+		switch by := v.action.Cause().Origin; by.Role {
+		case proto.RoleOwner:
+			return !v.local(by.Channel)
+		case proto.RoleJob: // has no screen of its own, so it matters whom it addresses
+			return !v.local(v.action.Target())
+		case proto.RoleNone, proto.RolePeer, proto.RoleGuest:
+		}
+		return true
 	case proto.EffectUnknown, proto.ReadLocal, proto.WriteMemory, proto.WriteLocal, proto.Execute, proto.Rewrite:
 	}
 	return false
