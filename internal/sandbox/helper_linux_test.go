@@ -75,7 +75,7 @@ func attempt(what string, args []string) error {
 		}
 		return nil
 	case "fetch":
-		return fetch(args[0], len(args) > 1)
+		return fetch(args[0], args[1:])
 	case "raw":
 		return rawRequest(args[0])
 	case "signal":
@@ -119,12 +119,17 @@ func attempt(what string, args []string) error {
 	return fmt.Errorf("no attempt called %s", what)
 }
 
-// fetch prints what a URL answers, through the proxy of the environment
-// unless direct. Certificates are not the proxy's business and not checked.
-func fetch(url string, direct bool) error {
+// fetch prints what a URL answers, through the proxy of the environment unless
+// "direct"; any other word is the server name to ask for. Certificates are not
+// the proxy's business and not checked.
+func fetch(url string, how []string) error {
 	tr := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
-	if direct {
+	switch {
+	case len(how) == 0:
+	case how[0] == "direct":
 		tr.Proxy = nil
+	default:
+		tr.TLSClientConfig.ServerName = how[0]
 	}
 	c := &http.Client{Transport: tr, Timeout: 5 * time.Second}
 	resp, err := c.Get(url)

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -414,12 +415,56 @@ func (p *proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	}
 	var up sync.WaitGroup
 	up.Go(func() {
-		_, _ = io.Copy(out, buf)
+		if err := p.forward(out, buf.Reader, r.Host); err != nil {
+			in.Close()
+			out.Close()
+			return
+		}
 		closeWrite(out)
 	})
 	_, _ = io.Copy(in, out)
 	closeWrite(in)
 	up.Wait()
+}
+
+// forward copies what the command says. If that is TLS, the name it asks the
+// server for must be allowed like the one it asked us for.
+func (p *proxy) forward(out io.Writer, in *bufio.Reader, hostport string) error {
+	name, taken, err := serverName(in)
+	if err != nil && len(taken) == 0 {
+		return nil // it said nothing
+	}
+	if err != nil {
+		return fmt.Errorf("reading a TLS greeting: %w", err)
+	}
+	if name != "" {
+		if err := p.judgeServerName(name, hostport); err != nil {
+			return err
+		}
+	}
+	if _, err := out.Write(taken); err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return err
+}
+
+func (p *proxy) judgeServerName(sni, hostport string) error {
+	_, portText, err := net.SplitHostPort(hostport)
+	if err != nil {
+		return err
+	}
+	port, err := strconv.Atoi(portText)
+	if err != nil {
+		return err
+	}
+	name, err := hostName(sni)
+	if err == nil && slices.ContainsFunc(p.rules, func(r hostRule) bool { return r.admits(name, port) }) {
+		return nil
+	}
+	err = fmt.Errorf("%w: a tunnel to %s asks for the server %q", errRefused, hostport, sni)
+	p.remember(Request{Host: sni, Port: port, Refused: err.Error()})
+	return err
 }
 
 func closeWrite(c net.Conn) {

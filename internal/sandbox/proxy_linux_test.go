@@ -152,6 +152,12 @@ func TestTheAllowedHostAndNoOtherIsReached(t *testing.T) {
 				}
 			})
 		}
+		t.Run("a neighbour's name inside the tunnel", func(t *testing.T) {
+			res := b.on(t).fetch(network, "https://good.test:"+port+"/", "bad.test")
+			if res.OK() || len(res.Requests) != 2 || !strings.Contains(res.Requests[1].Refused, "bad.test") {
+				t.Errorf("got %s %+v", res.Stdout, res.Requests)
+			}
+		})
 		t.Run("past the proxy", func(t *testing.T) {
 			if res := b.on(t).fetch(network, "https://127.0.0.1:"+port+"/", "direct"); res.OK() {
 				t.Errorf("got %s", res.Stdout)

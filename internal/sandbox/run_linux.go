@@ -62,6 +62,7 @@ type job struct {
 	group    *cgroup
 	infant   *os.File // bubblewrap tells the inner process's id here
 	infantFD int      // pidfd of that process, 0 for none
+	started  bool
 	ended    *report
 }
 
@@ -336,6 +337,8 @@ func (j *job) supervise(ctx context.Context, proc *os.Process) error {
 				_ = proc.Kill()
 				return fmt.Errorf("%w: %w", ErrUnavailable, err)
 			}
+		case pointStarting:
+			j.started = true
 		case pointReady, pointEnded:
 			j.ended = &r
 		case pointUnknown:
@@ -398,6 +401,10 @@ func (j *job) result(ctx, limited context.Context, began time.Time) (Result, err
 		res.Cause = Cancelled
 	case limited.Err() != nil:
 		res.Cause = TimedOut
+	case j.started:
+		// Somebody else ended it all: the kernel for want of memory, or a
+		// person. The command did run.
+		res.Cause, res.Signal = Signalled, "SIGKILL"
 	default:
 		return res, fmt.Errorf("%w: the stage ended without a report", ErrUnavailable)
 	}

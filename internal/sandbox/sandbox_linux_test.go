@@ -8,7 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -294,6 +296,46 @@ func TestNoControlGroupIsLeftBehind(t *testing.T) {
 			t.Errorf("%d control groups are left", n)
 		}
 	})
+}
+
+func TestASandboxKilledFromOutsideCountsAsRun(t *testing.T) {
+	onEach(t, func(t *testing.T, b *box) {
+		m := marker(8)
+		s := b.spec("echo up; sleep " + m)
+		s.Sink = func(sandbox.Chunk) {
+			for _, pid := range children(t) {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+		res, err := sandbox.Run(t.Context(), s)
+		if err != nil || res.Cause != sandbox.Signalled || res.Signal != "SIGKILL" {
+			t.Errorf("wanted it killed, got %v %q %v", res.Cause, res.Signal, err)
+		}
+		if n := survivors(t, m); n != 0 {
+			t.Errorf("%d processes are still running", n)
+		}
+	})
+}
+
+// children lists the processes this one started.
+func children(t *testing.T) []int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []int
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		status, err := os.ReadFile(filepath.Join("/proc", e.Name(), "status"))
+		if err == nil && strings.Contains(string(status), fmt.Sprintf("\nPPid:\t%d\n", os.Getpid())) {
+			out = append(out, pid)
+		}
+	}
+	return out
 }
 
 func TestReadRootsShowNothingElse(t *testing.T) {

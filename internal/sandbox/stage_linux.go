@@ -45,6 +45,7 @@ const (
 	pointNotStarted             // the command could not be started
 	pointListener               // carries the proxy's listener
 	pointReady                  // a probe: everything stands
+	pointStarting               // the command is about to be started
 	pointEnded                  // the command ended
 )
 
@@ -79,6 +80,9 @@ func stage() int {
 	}
 	if p.Probe {
 		return send(report{Stage: pointReady}, -1)
+	}
+	if code := send(report{Stage: pointStarting}, -1); code != 0 {
+		return code // nobody would hear what became of it
 	}
 	pid, err := start(p)
 	if err != nil {
