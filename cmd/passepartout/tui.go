@@ -1,0 +1,160 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/spf13/cobra"
+
+	"passepartout/internal/tui"
+)
+
+func (a *app) tuiCommand() *cobra.Command {
+	var session, theme string
+	c := &cobra.Command{
+		Use: "tui", Short: "Open the terminal client", Args: cobra.NoArgs,
+		Long: `Open the terminal client: a conversation in which every action shows how the
+gates ruled on it and every question can be answered in place. docs/tui.md lists
+its keys and commands.`,
+		Example: "  passepartout tui\n  passepartout tui -s trip --theme light",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !a.canDraw() {
+				return usageError("the terminal client needs a terminal that can move its cursor; try `passepartout chat`")
+			}
+			return a.tuiWith(cmd.Context(), session, theme)
+		},
+	}
+	c.Flags().StringVarP(&session, "session", "s", "", "the conversation to continue (default main)")
+	c.Flags().StringVar(&theme, "theme", "", "auto, dark, light, contrast or mono (default auto)")
+	return c
+}
+
+// tui opens the terminal client with the theme the terminal suggests.
+func (a *app) tui(ctx context.Context, session string) error { return a.tuiWith(ctx, session, "") }
+
+// canDraw reports whether there is a terminal on both sides that is more than a
+// line printer.
+func (a *app) canDraw() bool {
+	term := a.getenv("TERM")
+	return isTerminal(a.in) && isTerminal(a.out) && term != "" && term != "dumb"
+}
+
+func (a *app) tuiWith(ctx context.Context, session, theme string) error {
+	cfg, err := a.config() // read before the screen is taken, and before dials share it
+	if err != nil {
+		return err
+	}
+	switch theme {
+	case "", "auto", "dark", "light", "contrast", "mono":
+	default:
+		return usageError("theme %q: want auto, dark, light, contrast or mono", theme)
+	}
+	if theme == "" && a.getenv("NO_COLOR") != "" {
+		theme = "mono"
+	}
+	if err := os.MkdirAll(cfg.StateDir, 0o700); err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP, syscall.SIGTERM)
+	defer stop()
+	return tui.Run(ctx, tui.Options{
+		Dial: func(ctx context.Context) (tui.Conn, error) {
+			c, err := a.connect(ctx, "tui")
+			if err != nil {
+				return nil, err
+			}
+			return screenConn{c}, nil
+		},
+		Session: session, Assistant: cfg.Assistant, Theme: theme, ASCII: !utf8Locale(a.getenv), Mouse: true,
+		History: filepath.Join(cfg.StateDir, "history"), Draft: filepath.Join(cfg.StateDir, "draft"),
+		Editor: a.editor(), TempDir: cfg.StateDir,
+		Input: a.in, Output: a.out, Environ: a.environ,
+	})
+}
+
+// A screenConn is a client as the terminal client wants it.
+type screenConn struct{ *client }
+
+// Close hangs up.
+func (c screenConn) Close() error { return c.conn.Close() }
+
+// utf8Locale reports whether the locale says that text is UTF-8. No locale at all
+// is the C locale, which is ASCII.
+func utf8Locale(getenv func(string) string) bool {
+	name := strings.ToLower(cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG")))
+	return strings.Contains(name, "utf-8") || strings.Contains(name, "utf8")
+}
+
+// editor is how a person edits a file here, or nil if nobody said.
+func (a *app) editor() func(string) tea.ExecCommand {
+	argv := strings.Fields(cmp.Or(a.getenv("VISUAL"), a.getenv("EDITOR")))
+	if len(argv) == 0 {
+		return nil
+	}
+	return func(file string) tea.ExecCommand {
+		return &editing{argv: append(argv[:len(argv):len(argv)], file), path: a.getenv("PATH"), environ: a.environ}
+	}
+}
+
+// An editing is one run of the person's editor in the terminal.
+type editing struct {
+	argv    []string
+	path    string
+	environ []string
+	files   [3]*os.File
+}
+
+// SetStdin, SetStdout and SetStderr take the terminal's streams.
+func (e *editing) SetStdin(r io.Reader)  { e.files[0], _ = r.(*os.File) } //nolint:errcheck // Run has a default
+func (e *editing) SetStdout(w io.Writer) { e.files[1], _ = w.(*os.File) } //nolint:errcheck // Run has a default
+func (e *editing) SetStderr(w io.Writer) { e.files[2], _ = w.(*os.File) } //nolint:errcheck // Run has a default
+
+// Run starts the editor and waits for it.
+func (e *editing) Run() error {
+	files := make([]*os.File, len(e.files))
+	for i, std := range []*os.File{os.Stdin, os.Stdout, os.Stderr} {
+		files[i] = cmp.Or(e.files[i], std)
+	}
+	bin, err := lookUp(e.argv[0], e.path)
+	if err != nil {
+		return err
+	}
+	p, err := os.StartProcess(bin, e.argv, &os.ProcAttr{Env: e.environ, Files: files})
+	if err != nil {
+		return fmt.Errorf("editor %s: %w", e.argv[0], err)
+	}
+	st, err := p.Wait()
+	if err == nil && !st.Success() {
+		err = errors.New(st.String())
+	}
+	if err != nil {
+		return fmt.Errorf("editor %s: %w", e.argv[0], err)
+	}
+	return nil
+}
+
+// lookUp finds a program as a shell would, but never in the working directory.
+func lookUp(name, path string) (string, error) {
+	if strings.ContainsRune(name, filepath.Separator) {
+		return name, nil
+	}
+	for _, dir := range filepath.SplitList(path) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		bin := filepath.Join(dir, name)
+		if st, err := os.Stat(bin); err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
+			return bin, nil
+		}
+	}
+	return "", fmt.Errorf("editor %s: not found on PATH", name)
+}

@@ -1,0 +1,197 @@
+package tui
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"passepartout/internal/proto"
+	"passepartout/internal/sexp"
+)
+
+// readQuestion takes an open approval. Everything in it is revealed: a person
+// decides by it.
+func readQuestion(p sexp.Plist, loc *time.Location) *question {
+	q := &question{token: reveal(p.Text("TOKEN")), name: reveal(p.Text("NAME")), why: reveal(p.Text("WHY"))}
+	for _, a := range p.Sub("ARGS").Pairs() {
+		value := a.Value.String()
+		if s, ok := a.Value.(sexp.String); ok {
+			value = string(s)
+		}
+		q.args = append(q.args, reveal(string(a.Key))+" "+reveal(value))
+	}
+	v, _ := p.Get("REASONS")
+	l, _ := v.(sexp.List)
+	for _, r := range l.Items() {
+		if s, ok := r.(sexp.String); ok {
+			q.reasons = append(q.reasons, reveal(string(s)))
+		}
+	}
+	if t, err := time.Parse(time.RFC3339, p.Text("EXPIRES")); err == nil {
+		q.expires = t.In(loc)
+	}
+	return q
+}
+
+// question shows an approval that is asked for.
+func (m *Model) question(turn string, p sexp.Plist) tea.Cmd {
+	token := reveal(p.Text("TOKEN"))
+	if token == "" || slices.ContainsFunc(m.asks, func(b *block) bool { return b.ask.token == token }) {
+		return nil
+	}
+	now := m.opt.Now()
+	q := readQuestion(p, now.Location())
+	if s := clean(oneLine(p.Text("SESSION-ID"))); s != m.opt.Session {
+		q.session = s
+	}
+	b := m.transcript.add(&block{kind: askBlock, turn: turn, ask: q})
+	m.asks = append(m.asks, b)
+	cmds := []tea.Cmd{m.disarm()}
+	if !q.expires.IsZero() {
+		cmds = append(cmds, later(q.expires.Sub(now), tickMsg{what: "expire", ask: b}))
+	}
+	return tea.Batch(cmds...)
+}
+
+// disarm makes the panel deaf for a moment.
+func (m *Model) disarm() tea.Cmd {
+	m.armed = false
+	m.armup++
+	return later(armAfter, tickMsg{what: "arm", gen: m.armup})
+}
+
+// questions compares the panel with what the daemon says is open.
+func (m *Model) questions(p sexp.Plist) tea.Cmd {
+	open := plists(p, "PENDING")
+	for _, b := range slices.Clone(m.asks) {
+		if !slices.ContainsFunc(open, func(q sexp.Plist) bool { return reveal(q.Text("TOKEN")) == b.ask.token }) {
+			m.settle(b, "answered elsewhere or expired")
+		}
+	}
+	var cmds []tea.Cmd
+	for _, q := range open {
+		cmds = append(cmds, m.question("", q))
+	}
+	return tea.Batch(cmds...)
+}
+
+// settle closes a question on the screen.
+func (m *Model) settle(b *block, how string) {
+	i := slices.Index(m.asks, b)
+	if i < 0 {
+		return
+	}
+	m.asks = slices.Delete(m.asks, i, i+1)
+	b.ask.state = how
+	b.touch()
+	if m.mode == reasoning && i == 0 {
+		m.endReason()
+	}
+}
+
+// panel is the question that takes the keys, or nil.
+func (m *Model) panel() *block {
+	if len(m.asks) == 0 {
+		return nil
+	}
+	return m.asks[0]
+}
+
+// seen reports whether the end of the panel is on the screen. One that cannot be
+// seen cannot be answered by a single key.
+func (m *Model) seen(b *block) bool {
+	i := m.transcript.index(b)
+	_, to := m.transcript.span(i)
+	return to > 0 && to <= m.transcript.height
+}
+
+// panelKey lets the open question have a key. It reports whether it was taken.
+func (m *Model) panelKey(k string) (tea.Cmd, bool) {
+	b := m.panel()
+	if b == nil || m.mode != chatting || m.in.Value() != "" {
+		return nil, false
+	}
+	switch k {
+	case "y", "Y", "enter", "n", "N", "esc", "r", "R":
+	default:
+		return nil, false
+	}
+	if !m.armed {
+		return nil, true // swallowed: it was typed before the question could be read
+	}
+	if !m.seen(b) {
+		m.transcript.show(place{m.transcript.index(b), 0})
+		return nil, true
+	}
+	switch k {
+	case "y", "Y", "enter":
+		return m.respond(b, true, ""), true
+	case "n", "N", "esc":
+		return m.respond(b, false, ""), true
+	}
+	m.kept, m.mode = m.in.Value(), reasoning
+	m.in.Reset()
+	return nil, true
+}
+
+// endReason gives the input back to the conversation.
+func (m *Model) endReason() {
+	m.mode = chatting
+	m.in.SetValue(m.kept)
+	m.kept = ""
+}
+
+// respond answers a question.
+func (m *Model) respond(b *block, yes bool, reason string) tea.Cmd {
+	decision, state := "DENIED", "denied by you"
+	if yes {
+		decision, state = "APPROVED", "allowed once by you"
+	}
+	if reason != "" {
+		state += ": " + oneLine(reason)
+	}
+	sent := m.send(proto.Message{Kind: proto.Request, Payload: sexp.P(
+		word("ACTION"), word("HITL-RESPOND"), word("TOKEN"), b.ask.token,
+		word("DECISION"), word(decision), word("REASON"), reason)}, request{"hitl-respond", b})
+	if !sent {
+		m.hint = "The daemon cannot be reached, so nothing was answered."
+		return nil
+	}
+	m.settle(b, state)
+	if len(m.asks) > 0 {
+		return m.disarm()
+	}
+	return nil
+}
+
+// respondTo answers the question of that token, or the only one there is.
+func (m *Model) respondTo(args []string, yes bool) tea.Cmd {
+	if len(m.asks) == 0 {
+		m.note("Nothing waits for approval.")
+		return nil
+	}
+	if len(args) == 0 && len(m.asks) > 1 {
+		m.note("Several actions wait, so say which: " + strings.Join(m.tokens(), ", ") + ".")
+		return nil
+	}
+	if len(args) == 0 {
+		return m.respond(m.asks[0], yes, "")
+	}
+	for _, b := range m.asks {
+		if b.ask.token == args[0] {
+			return m.respond(b, yes, strings.Join(args[1:], " "))
+		}
+	}
+	m.note("Nothing of the name " + args[0] + " waits for approval.")
+	return nil
+}
+
+func (m *Model) tokens() []string {
+	out := make([]string, len(m.asks))
+	for i, b := range m.asks {
+		out[i] = b.ask.token
+	}
+	return out
+}

@@ -1,0 +1,162 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"passepartout/internal/sexp"
+)
+
+// A verdict is one gate's answer as the daemon reports it.
+type verdict struct {
+	gate, decision, code, reason, rule string
+}
+
+// A trace is how the gates ruled on one action.
+type trace struct {
+	id, name, args   string
+	decision, policy string
+	verdicts         []verdict
+}
+
+// readTrace takes a :GATE-TRACE event's payload. Everything in it is revealed:
+// a person judges by it.
+func readTrace(p sexp.Plist) *trace {
+	tp := p.Sub("TRACE")
+	t := &trace{
+		id: reveal(p.Text("ID")), name: reveal(p.Text("NAME")), args: reveal(p.Sub("ARGS").String()),
+		decision: decisionOf(tp), policy: reveal(tp.Text("POLICY")),
+	}
+	for _, v := range plists(tp, "VERDICTS") {
+		t.verdicts = append(t.verdicts, verdict{
+			gate: reveal(v.Text("GATE")), decision: decisionOf(v), code: reveal(v.Text("CODE")),
+			reason: reveal(v.Text("REASON")), rule: reveal(v.Text("RULE")),
+		})
+	}
+	return t
+}
+
+// decisionOf is a decision in lower case. What is neither of the three is shown
+// as a denial, as the daemon would treat it.
+func decisionOf(p sexp.Plist) string {
+	switch w := p.Word("DECISION"); w {
+	case "ALLOW", "ASK":
+		return strings.ToLower(string(w))
+	}
+	return "deny"
+}
+
+// plists are the property lists in the list under a key.
+func plists(p sexp.Plist, key sexp.Keyword) []sexp.Plist {
+	v, _ := p.Get(key)
+	l, _ := v.(sexp.List)
+	out := make([]sexp.Plist, 0, l.Len())
+	for _, item := range l.Items() {
+		il, ok := item.(sexp.List)
+		if !ok {
+			continue
+		}
+		if ip, err := sexp.AsPlist(il); err == nil {
+			out = append(out, ip)
+		}
+	}
+	return out
+}
+
+// speaks reports whether the action only says something to who asked.
+func (t *trace) speaks() bool { return strings.HasSuffix(t.name, "message") }
+
+// gates counts the gates that answered; a replaced action is judged again by the
+// same ones.
+func (t *trace) gates() int {
+	var names []string
+	for _, v := range t.verdicts {
+		if !slices.Contains(names, v.gate) {
+			names = append(names, v.gate)
+		}
+	}
+	return len(names)
+}
+
+// decided is a decision as a word of a sentence.
+func decided(d string) string {
+	switch d {
+	case "allow":
+		return "allowed"
+	case "ask":
+		return "asked"
+	}
+	return "denied"
+}
+
+// layout is the trace on one line, or with every gate below it.
+func (t *trace) layout(l look, width int, open bool) []string {
+	fold := l.fold
+	if open {
+		fold = l.unfold
+	}
+	g, r := l.sign(t.decision)
+	head := "  " + l.paint(roleDim, fold) + " " + l.paint(r, g+" "+decided(t.decision)) + " " + l.paint(roleStrong, l.short(t.name, width-14))
+	tail := t.summary()
+	if room := width - ansiWidth(head) - ansiWidth(tail) - 3; t.args != "NIL" && room > 8 {
+		head += " " + l.paint(roleCode, l.short(t.args, room))
+	}
+	if room := width - ansiWidth(head) - 2; room > 8 {
+		head += "  " + l.paint(roleDim, l.short(tail, room))
+	}
+	lines := []string{pad(head, min(width, ansiWidth(head)))}
+	if open {
+		lines = append(lines, t.detail(l, width)...)
+	}
+	return lines
+}
+
+// summary says who objected, or how many agreed.
+func (t *trace) summary() string {
+	for _, v := range t.verdicts {
+		if v.decision == t.decision && v.decision != "allow" {
+			return fmt.Sprintf("%s (%s)", v.gate, v.code)
+		}
+	}
+	return fmt.Sprintf("%d gates", t.gates())
+}
+
+// detail is every gate's verdict. Gates that agreed without a word share a line.
+func (t *trace) detail(l look, width int) []string {
+	const indent = "      "
+	var lines, silent []string
+	add := func(hang string, spans ...span) {
+		lines = append(lines, wrap(l, width, indent, indent+hang, spans)...)
+	}
+	if t.args != "NIL" {
+		add("  ", span{"args ", roleDim}, span{oneLine(t.args), roleCode})
+	}
+	for _, v := range t.verdicts {
+		if v.decision == "allow" && v.reason == "" {
+			silent = append(silent, v.gate)
+			continue
+		}
+		g, r := l.sign(v.decision)
+		spans := []span{{g + " ", r}, {v.gate, roleStrong}, {" " + v.decision, r}}
+		if v.code != "" {
+			spans = append(spans, span{" " + v.code, roleCode})
+		}
+		if v.reason != "" {
+			spans = append(spans, span{"  " + oneLine(v.reason), rolePlain})
+		}
+		if v.rule != "" {
+			spans = append(spans, span{"  rule " + v.rule, roleDim})
+		}
+		add("  ", spans...)
+	}
+	if len(silent) > 0 {
+		add("  ", span{l.ok + " ", roleOK}, span{"allow ", roleOK}, span{strings.Join(silent, ", "), roleDim})
+	}
+	foot := t.id
+	if t.policy != "" {
+		foot += "  policy " + fit(t.policy, 12)
+	}
+	add("  ", span{foot, roleDim})
+	return lines
+}

@@ -1,0 +1,299 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"passepartout/internal/proto"
+	"passepartout/internal/sexp"
+)
+
+func word(s string) sexp.Keyword { return sexp.Keyword(s) }
+func text(s string) sexp.String  { return sexp.String(s) }
+
+// health is what the daemon says about itself.
+type health struct {
+	memex, policy            string
+	headings, journal, gates int64
+	clients, pid             int64
+	started                  time.Time
+}
+
+// connection takes what the link reports.
+func (m *Model) connection(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case dialedMsg:
+		return m.dialed(msg)
+	case redialMsg:
+		if msg.try == m.try && m.link == nil {
+			return m.redial()
+		}
+	case framesMsg:
+		if msg.link != m.link {
+			return nil
+		}
+		cmds := []tea.Cmd{msg.link.listen}
+		for _, f := range msg.frames {
+			cmds = append(cmds, m.frame(f))
+		}
+		return tea.Batch(cmds...)
+	case lostMsg:
+		if msg.link == m.link {
+			return m.lost()
+		}
+	}
+	return nil
+}
+
+// dialed takes the outcome of a dial. After a success it asks for what the screen
+// shows and says what was typed meanwhile.
+func (m *Model) dialed(msg dialedMsg) tea.Cmd {
+	if msg.try != m.try || m.link != nil {
+		if msg.conn != nil {
+			msg.conn.Close() //nolint:errcheck // a newer one is in use
+		}
+		return nil
+	}
+	if msg.err != nil {
+		m.down = clean(oneLine(msg.err.Error()))
+		m.failures++
+		try := m.try
+		return tea.Tick(delay(m.failures), func(time.Time) tea.Msg { return redialMsg{try} })
+	}
+	return m.joined(newLink(msg.conn))
+}
+
+func (m *Model) joined(l *link) tea.Cmd {
+	m.link = l
+	if m.failures > 0 || m.down == lostNote {
+		m.note("Connected again.")
+	}
+	m.failures, m.down = 0, ""
+	m.ask("listen")
+	m.refresh()
+	return tea.Batch(l.listen, m.flush())
+}
+
+const lostNote = "the daemon went away"
+
+// lost takes the end of a connection. What was not answered may have been done
+// already, so nothing is sent twice by itself.
+func (m *Model) lost() tea.Cmd {
+	m.link.close()
+	m.link, m.down = nil, lostNote
+	for _, r := range m.pending {
+		if r.what == "turn" {
+			m.note("The daemon went away before it answered. It may or may not have acted; press Up to ask again.")
+			break
+		}
+	}
+	clear(m.pending)
+	clear(m.turns)
+	return m.redial()
+}
+
+// ask sends a request about the daemon itself.
+func (m *Model) ask(action string) {
+	m.send(proto.Message{Kind: proto.Request, Payload: sexp.P(word("ACTION"), word(strings.ToUpper(action)))}, request{what: action})
+}
+
+// refresh asks for what the side bar and the panel show.
+func (m *Model) refresh() {
+	m.ask("health-check")
+	m.ask("approvals")
+}
+
+// say shows the user's words and sends them, now or when the daemon is back.
+func (m *Model) say(s string) tea.Cmd {
+	b := m.transcript.add(&block{kind: userBlock, status: "not sent yet"}).set(s)
+	m.transcript.away = false
+	m.outbox = append(m.outbox, b)
+	return m.flush()
+}
+
+// flush sends what waits.
+func (m *Model) flush() tea.Cmd {
+	var cmd tea.Cmd
+	for len(m.outbox) > 0 {
+		b := m.outbox[0]
+		msg := proto.Message{Kind: proto.Event, Payload: sexp.P(word("SENSOR"), word("USER-INPUT"), word("TEXT"), b.text())}
+		if !m.send(msg, request{"turn", b}) {
+			return cmd
+		}
+		m.outbox = m.outbox[1:]
+		b.status = ""
+		b.touch()
+		if m.began.IsZero() || len(m.turns) == 0 {
+			m.began = m.opt.Now()
+		}
+		cmd = m.animate()
+	}
+	return cmd
+}
+
+// frame takes one message of the daemon.
+func (m *Model) frame(f proto.Message) tea.Cmd {
+	if s := f.Session(); s != "" && s != m.opt.Session {
+		if f.Do() != "approval-required" && !m.mine(f) {
+			return nil
+		}
+	}
+	turn := f.Meta.Text("TURN")
+	switch f.Kind {
+	case proto.Status:
+		return m.status(turn, string(f.Payload.Word("STATUS")))
+	case proto.StreamChunk:
+		m.chunk(turn, f.Payload.Text("TEXT"))
+	case proto.Event:
+		switch f.Do() {
+		case "gate-trace":
+			m.resumed(turn)
+			m.transcript.add(&block{kind: traceBlock, turn: turn, trace: readTrace(f.Payload)})
+		case "approval-required":
+			return m.question(turn, f.Payload)
+		}
+	case proto.Response:
+		return m.response(f, turn)
+	case proto.Log:
+		if f.Do() == "error" {
+			m.note(fmt.Sprintf("The daemon refused a message: %s: %s", f.Payload.Text("CODE"), f.Payload.Text("TEXT")))
+		}
+	case proto.Request, proto.KindInvalid:
+	}
+	return nil
+}
+
+// mine reports whether a frame answers a request of this client.
+func (m *Model) mine(f proto.Message) bool {
+	_, ok := m.pending[f.Meta.Text("IN-REPLY-TO")]
+	return ok
+}
+
+func (m *Model) status(turn, status string) tea.Cmd {
+	if status != "REQUIRES-APPROVAL" {
+		m.resumed(turn)
+	}
+	start := !m.running()
+	m.turns[turn] = status
+	if start {
+		m.began = m.opt.Now()
+		return m.animate()
+	}
+	return nil
+}
+
+// resumed notices that a question was answered by somebody else: its turn goes on.
+func (m *Model) resumed(turn string) {
+	for _, b := range slices.Clone(m.asks) {
+		if b.turn == turn && turn != "" {
+			m.settle(b, "answered elsewhere")
+		}
+	}
+}
+
+// chunk adds streamed text to the answer of its turn.
+func (m *Model) chunk(turn, s string) {
+	if s == "" {
+		return
+	}
+	b := m.streaming(turn)
+	if b == nil {
+		b = m.transcript.add(&block{kind: answerBlock, turn: turn})
+	}
+	b.append(clean(s))
+}
+
+// streaming is the turn's answer that has not ended, or nil.
+func (m *Model) streaming(turn string) *block {
+	for i := len(m.transcript.blocks) - 1; i >= 0; i-- {
+		switch b := m.transcript.blocks[i]; {
+		case b.kind == answerBlock && b.turn == turn && b.status == "":
+			return b
+		case b.kind == userBlock:
+			return nil
+		}
+	}
+	return nil
+}
+
+// response takes an answer: to a question of ours about the daemon, or to a turn.
+func (m *Model) response(f proto.Message, turn string) tea.Cmd {
+	id := f.Meta.Text("IN-REPLY-TO")
+	r, ours := m.pending[id]
+	delete(m.pending, id)
+	switch {
+	case f.Do() == "message":
+		m.answered(turn, strings.ToLower(string(f.Payload.Word("STATUS"))), f.Payload.Text("TEXT"))
+	case !ours:
+	case f.Do() == "error":
+		m.note(fmt.Sprintf("That did not work: %s (%s).", f.Payload.Text("TEXT"), f.Payload.Text("CODE")))
+		if r.what == "hitl-respond" && r.block != nil {
+			m.settle(r.block, "the answer was refused")
+			m.ask("approvals")
+		}
+	case r.what == "health-check":
+		m.healthy(f.Payload)
+	case r.what == "approvals":
+		return m.questions(f.Payload)
+	case r.what == "interrupt":
+		m.hint = clean(f.Payload.Text("TEXT"))
+	}
+	return nil
+}
+
+// answered ends a turn on the screen.
+func (m *Model) answered(turn, status, s string) {
+	delete(m.turns, turn)
+	m.refresh()
+	if status == "pending" {
+		if slices.ContainsFunc(m.asks, func(b *block) bool { return b.turn == turn }) {
+			return // the panel says it better
+		}
+	} else {
+		m.resumed(turn)
+	}
+	b := m.streaming(turn)
+	if b == nil {
+		if s == "" && status == "done" {
+			return
+		}
+		b = m.newAnswer(turn)
+	}
+	b.status = status
+	if s = clean(s); s != "" {
+		b.set(s)
+	}
+	b.touch()
+}
+
+// newAnswer begins an answer. The ruling that let it be said moves to its header.
+func (m *Model) newAnswer(turn string) *block {
+	b := &block{kind: answerBlock, turn: turn}
+	t := &m.transcript
+	if n := len(t.blocks); n > 0 && t.blocks[n-1].kind == traceBlock && t.blocks[n-1].turn == turn && t.blocks[n-1].trace.speaks() {
+		b.trace = t.blocks[n-1].trace
+		t.blocks = t.blocks[:n-1]
+	}
+	return t.add(b)
+}
+
+func number(p sexp.Plist, key sexp.Keyword) int64 {
+	v, _ := p.Get(key)
+	n, _ := v.(sexp.Int)
+	i, _ := n.Int64()
+	return i
+}
+
+func (m *Model) healthy(p sexp.Plist) {
+	gates, _ := p.Get("GATES")
+	l, _ := gates.(sexp.List)
+	started, _ := time.Parse(time.RFC3339, p.Text("STARTED")) //nolint:errcheck // shown only when it is a time
+	m.health = health{
+		memex: clean(oneLine(p.Text("MEMEX"))), policy: clean(oneLine(p.Text("POLICY"))), headings: number(p, "HEADINGS"), journal: number(p, "JOURNAL"),
+		gates: int64(l.Len()), clients: number(p, "CLIENTS"), pid: number(p, "PID"), started: started,
+	}
+}
