@@ -59,6 +59,9 @@ func hostile() map[string]string {
 		"sed":            "sed '" + strings.Repeat("s/[a/b/;", 8000) + "' f",
 		"awk":            "awk '" + strings.Repeat("{print | ", 7000) + "' f",
 		"doubling":       "a=xxxxxxxxxxxxxxxx;" + strings.Repeat("a=$a$a;", 60) + "echo $a",
+		"loop-body":      strings.Repeat("for i in 1 2 3 4 5 6 7 8; do ", 5) + "cat " + strings.Repeat("a ", 25000) + strings.Repeat("; done", 5),
+		"func-calls":     "f() { cat " + strings.Repeat("a ", 2000) + "; }\n" + strings.Repeat("f\n", 250),
+		"code-in-code":   "python3 -c \"import os; os.system('" + strings.Repeat("python3 -c \\\"import os; os.system(", 40) + "')\"",
 		"else":           "if a; then b;" + strings.Repeat("elif a; then b;", 4000) + " fi",
 		"case":           "case x in " + strings.Repeat("a) b;; ", 9000) + "esac",
 	}

@@ -73,7 +73,9 @@ type program struct {
 // code judges inline code conservatively: harmless only if every name in it is known to be.
 func (j *judge) code(lang, text string) {
 	j.effect(Executes)
-	j.rep.Commands++
+	if j.rep.Commands++; j.over {
+		return
+	}
 	if !known(text) {
 		j.ask("shell.dynamic", "the code is not wholly known before it runs")
 		if j.netSubst {
@@ -81,12 +83,12 @@ func (j *judge) code(lang, text string) {
 		}
 	}
 	if len(text) > MaxBytes/2 {
-		j.deny("shell.too-long", "the code is longer than 32 KiB")
+		j.limit("shell.too-long", "the code is longer than 32 KiB")
 		return
 	}
 	p := scanCode(lang, text)
 	if len(p.literals) > MaxCommands {
-		j.deny("shell.too-many", "the code holds more than 256 strings")
+		j.limit("shell.too-many", "the code holds more than 256 strings")
 		return
 	}
 	var has [8]bool
@@ -146,14 +148,19 @@ func (j *judge) codeRuns(p program) {
 
 // tryShell judges a string as a command line if it could be one; only what is forbidden counts, since most strings are no commands.
 func (j *judge) tryShell(text string) {
-	f, ok := parseQuiet(text)
-	if !ok || len(f.Stmts) == 0 || j.depth > MaxDepth-8 {
+	if j.parsed += len(text); j.parsed > maxParsed || j.stopped() {
+		j.limit("shell.too-long", "the code unfolds to much more than 64 KiB")
+		return
+	}
+	if j.depth > MaxDepth-8 || !isCommand(text) {
 		return
 	}
 	k := newJudge(j.env)
-	k.cwd, k.depth, k.inner, k.rep.Commands = j.cwd, j.depth+1, 1, j.rep.Commands
+	k.cwd, k.depth, k.inner = j.cwd, j.depth+1, 1
+	k.rep.Commands, k.steps, k.parsed, k.paths = j.rep.Commands, j.steps, j.parsed, j.paths
 	k.source(text)
-	j.rep.Commands = k.rep.Commands
+	j.rep.Commands, j.steps, j.parsed, j.paths = k.rep.Commands, k.steps, k.parsed, k.paths
+	j.over = j.over || k.over
 	if k.level != Forbidden {
 		return
 	}

@@ -3,8 +3,6 @@ package shell
 import (
 	"path"
 	"strings"
-
-	"mvdan.cc/sh/v3/syntax"
 )
 
 // binDirs hold the machine's own programs; a program named by a path elsewhere is judged as a script.
@@ -15,9 +13,10 @@ var binDirs = map[string]bool{
 
 // command judges one simple command, given as its expanded words, and returns what is known about its output.
 func (j *judge) command(argv []string) flow {
-	j.rep.Commands++
-	if j.stopped() {
-		j.deny("shell.too-many", "the command line holds more than 256 commands")
+	if j.rep.Commands++; j.rep.Commands > MaxCommands && !j.over {
+		j.limit("shell.too-many", "the command line holds more than 256 commands")
+	}
+	if j.over {
 		return flow{}
 	}
 	if len(argv) == 0 {
@@ -125,6 +124,9 @@ func (j *judge) scriptText(text string) {
 // program judges a program by name: the ones written in Go first, then the table.
 func (j *judge) program(base string, argv []string) flow {
 	args := argv[1:]
+	if len(args) == 1 && (args[0] == "--version" || args[0] == "--help") {
+		return flow{}
+	}
 	if out, ok := j.builtin(base, args); ok {
 		return out
 	}
@@ -182,9 +184,6 @@ func (j *judge) unknown(base string, args []string) flow {
 	for _, a := range args {
 		j.suspicious(a)
 	}
-	if len(args) == 1 && (args[0] == "--help" || args[0] == "--version") {
-		return flow{}
-	}
 	j.effect(Executes)
 	j.ask("shell.unknown-command", "the program is not among the described ones: "+base)
 	return flow{net: true}
@@ -195,6 +194,7 @@ func (j *judge) tabled(s *spec, args []string) flow {
 	if s.class != classWrap && helpOnly(args) {
 		return flow{}
 	}
+	root, all := s, args
 	var other *spec // what applies to words the described subcommand does not know
 	for len(s.subs) > 0 || len(s.prefix) > 0 || s.verbs || other != nil {
 		i := j.subcommand(s, args)
@@ -211,8 +211,8 @@ func (j *judge) tabled(s *spec, args []string) flow {
 		if sub == nil {
 			sub = s.rest()
 		}
-		if sub == nil && s.verbs {
-			return j.verb(s, args)
+		if sub == nil && root.verbs {
+			return j.verb(root, all)
 		}
 		if sub == nil {
 			break
@@ -349,11 +349,11 @@ func (j *judge) wrapped(s *spec, operands []string) flow {
 	return j.command(rest)
 }
 
-// parseQuiet parses text without judging it.
-func parseQuiet(text string) (*syntax.File, bool) {
+// isCommand reports whether a text could be a command line.
+func isCommand(text string) bool {
 	if tooDeep(text) || tooMany(text) {
-		return nil, false
+		return false
 	}
-	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
-	return f, err == nil
+	list, err := parse(text)
+	return err == nil && len(list) > 0
 }

@@ -39,7 +39,7 @@ var varRules = map[string]varRule{
 	"KUBECONFIG": varConfig, "DOCKER_CONFIG": varConfig, "AWS_CONFIG_FILE": varConfig, "AWS_SHARED_CREDENTIALS_FILE": varConfig, "BOTO_CONFIG": varConfig, "CLOUDSDK_CONFIG": varConfig, "CURL_HOME": varConfig, "WGETRC": varConfig, "NETRC": varConfig, "GNUPGHOME": varConfig,
 	"HOME": varConfig, "XDG_CONFIG_HOME": varConfig, "XDG_CONFIG_DIRS": varConfig, "XDG_DATA_DIRS": varConfig, "ANSIBLE_CONFIG": varConfig, "RIPGREP_CONFIG_PATH": varConfig, "ACKRC": varConfig, "SCREENRC": varConfig, "TMUX_TMPDIR": varConfig, "TERMINFO": varConfig, "HGRCPATH": varConfig,
 	"JUPYTER_CONFIG_DIR": varConfig, "IPYTHONDIR": varConfig, "BUNDLE_GEMFILE": varConfig, "TF_CLI_CONFIG_FILE": varConfig, "HELM_PLUGINS": varLoader, "KREW_ROOT": varConfig, "FPATH": varLibrary, "CDPATH": varConfig,
-	"PATH": varPath, "HISTFILE": varConfig, "HISTTIMEFORMAT": varConfig, "HISTCONTROL": varConfig, "HISTSIZE": varConfig,
+	"PATH": varPath, "HISTFILE": varConfig, "HISTTIMEFORMAT": varConfig, "HISTCONTROL": varConfig, "HISTSIZE": varConfig, "HISTFILESIZE": varConfig, "HISTIGNORE": varConfig, "LESSHISTFILE": varConfig, "MYSQL_HISTFILE": varConfig,
 }
 
 // pagers are values of pager and editor variables that run nothing but themselves.

@@ -22,7 +22,7 @@ const (
 const maxFields = 512
 
 // maxWords bounds the words of one command.
-const maxWords = 2048
+const maxWords = 1024
 
 func known(w string) bool { return strings.IndexByte(w, hole) < 0 }
 
@@ -106,7 +106,7 @@ func (j *judge) fields(words []*syntax.Word) []string {
 	out := make([]string, 0, len(words)+2)
 	for _, w := range words {
 		if len(out) > maxWords {
-			j.deny("shell.too-many", "a command has more than 2048 words")
+			j.limit("shell.too-many", "a command has more than 1024 words")
 			return out[:1]
 		}
 		if lit := w.Lit(); lit != "" && plainLit(lit) {
@@ -154,7 +154,7 @@ func (j *judge) braces(w *syntax.Word) []*syntax.Word {
 	syntax.SplitBraces(cp)
 	out := spread(cp.Parts)
 	if len(out) > maxFields {
-		j.deny("shell.too-many", "the braces stand for more than 512 words")
+		j.limit("shell.too-many", "the braces stand for more than 512 words")
 		return []*syntax.Word{{Parts: []syntax.WordPart{unknownPart()}}}
 	}
 	words := make([]*syntax.Word, len(out))

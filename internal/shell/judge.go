@@ -3,6 +3,7 @@ package shell
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"io"
 	"sort"
 	"strings"
 
@@ -32,6 +33,7 @@ type judge struct {
 	files    map[string]flow // what this command line wrote, so that running it can be judged
 	calls    []string        // functions being judged, innermost last
 	judged   map[*syntax.Stmt]bool
+	over     bool // a limit was hit
 	steps    int
 	parsed   int // bytes
 	paths    int
@@ -42,7 +44,6 @@ type judge struct {
 	bulk     int  // >0: inside a command that is run over files somebody else lists
 	netSubst bool // a substitution in the current command read from another machine
 	remote   bool // the command would run on another machine, so local paths say nothing
-	parser   *syntax.Parser
 }
 
 func newJudge(e Env) *judge {
@@ -80,7 +81,7 @@ func (j *judge) ask(code, reason string)  { j.find(Question, code, reason) }
 func (j *judge) enter() bool {
 	j.depth++
 	if j.depth > MaxDepth {
-		j.deny("shell.too-deep", "the command is nested deeper than 64 levels")
+		j.limit("shell.too-deep", "the command is nested deeper than 64 levels")
 		return false
 	}
 	return true
@@ -93,18 +94,25 @@ const (
 	maxValue  = 4 << 10      // bytes of a variable's value that are followed
 	maxParsed = 4 * MaxBytes // bytes parsed in all, inner texts counted again
 	maxSteps  = 4096         // statements, loops counted per turn
-	maxPaths  = 4096         // paths classified
+	maxPaths  = 2048         // paths classified
+	maxStmts  = 1024         // statements of one text, not counting nested ones
 	maxSigns  = 4096         // separators in one text
 )
 
 // stopped reports that a limit was hit, so that walking on can change nothing.
-func (j *judge) stopped() bool { return j.rep.Commands > MaxCommands || j.steps > maxSteps }
+func (j *judge) stopped() bool { return j.over }
+
+// limit refuses the whole text because it is too much to look at, and ends the analysis: nothing found later could matter.
+func (j *judge) limit(code, reason string) {
+	j.deny(code, reason)
+	j.over = true
+}
 
 // step counts one statement.
 func (j *judge) step() bool {
 	j.steps++
 	if j.steps == maxSteps+1 {
-		j.deny("shell.too-many", "the command line runs more than 4096 steps")
+		j.limit("shell.too-many", "the command line runs more than 4096 steps")
 	}
 	return !j.stopped()
 }
@@ -113,43 +121,71 @@ func (j *judge) step() bool {
 func (j *judge) source(src string) {
 	j.parsed += len(src)
 	if len(src) > MaxBytes || j.parsed > maxParsed {
-		j.deny("shell.too-long", "the command is longer than 64 KiB, or unfolds to much more")
+		j.limit("shell.too-long", "the command is longer than 64 KiB, or unfolds to much more")
 		return
 	}
 	j.scanText(src)
 	if tooDeep(src) {
-		j.deny("shell.too-deep", "the command is nested deeper than 64 levels")
+		j.limit("shell.too-deep", "the command is nested deeper than 64 levels")
 		return
 	}
 	if tooMany(src) {
-		j.deny("shell.too-many", "the text holds more commands than can be looked at")
+		j.limit("shell.too-many", "the text holds more commands than can be looked at")
 		return
 	}
 	if j.level == Forbidden && j.depth == 0 {
 		return
 	}
-	if j.parser == nil {
-		j.parser = syntax.NewParser(syntax.Variant(syntax.LangBash))
-	}
-	n := 0
-	for s, err := range j.parser.StmtsSeq(strings.NewReader(src)) {
-		if err != nil {
-			j.pos = syntax.Pos{}
-			j.deny("shell.unparsed", "the command does not parse: "+strings.TrimPrefix(err.Error(), ":"))
-			return
-		}
-		n++
-		j.stmt(s)
-		if j.stopped() {
-			return
-		}
-	}
-	if n == 0 && j.depth == 0 {
+	list, err := parse(src)
+	switch {
+	case err != nil:
+		j.pos = syntax.Pos{}
+		j.deny("shell.unparsed", "the command does not parse: "+strings.TrimPrefix(err.Error(), ":"))
+		return
+	case len(list) > maxStmts:
+		j.limit("shell.too-many", "the text holds more than 1024 statements")
+		return
+	case len(list) == 0 && j.depth == 0:
 		j.ask("shell.empty", "there is no command in the text")
 	}
+	j.stmts(list)
 	if j.depth == 0 {
 		j.uncalled()
 	}
+}
+
+// untilReader ends early when it is told to.
+type untilReader struct {
+	strings.Reader
+	done bool
+}
+
+func (r *untilReader) Read(b []byte) (int, error) {
+	if r.done {
+		return 0, io.EOF
+	}
+	return r.Reader.Read(b)
+}
+
+// parse returns the statements of a text, and stops reading soon after there are too many. It never leaves the parser's iterator early: the parser
+// would go on to report an error. Nor does it hand out a statement before the end: the body of its here-document may still be to come.
+func parse(src string) ([]*syntax.Stmt, error) {
+	r := &untilReader{Reader: *strings.NewReader(src)}
+	var list []*syntax.Stmt
+	var failed error
+	for s, err := range syntax.NewParser(syntax.Variant(syntax.LangBash)).StmtsSeq(r) {
+		switch {
+		case err != nil:
+			failed = err
+		case s != nil:
+			list = append(list, s)
+			r.done = len(list) > maxStmts
+		}
+	}
+	if len(list) > maxStmts {
+		return list, nil
+	}
+	return list, failed
 }
 
 // nested judges src as a text inside the current one: the argument of bash -c, eval, trap, or the content of a script.
@@ -161,12 +197,11 @@ func (j *judge) nested(src string) flow {
 		return flow{}
 	}
 	defer j.leave()
-	saved, pos, parser := j.stdin, j.pos, j.parser
-	j.parser = nil // the outer parser's nodes are still in use
+	saved, pos := j.stdin, j.pos
 	j.inner++
 	j.source(src)
 	j.inner--
-	j.stdin, j.pos, j.parser = saved, pos, parser
+	j.stdin, j.pos = saved, pos
 	return flow{piped: true, net: saved.net}
 }
 

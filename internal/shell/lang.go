@@ -78,15 +78,15 @@ func (j *judge) interpreter(base, lang string, args []string) flow {
 			}
 			return j.pythonModule(mod, rest)
 		}
+		if (lang == "perl" || lang == "ruby") && strings.IndexByte("MmIxCF", a[1]) < 0 && strings.Contains(cutAt(a, "eE"), "i") {
+			inPlace = true
+		}
 		code, used, ok := inlineCode(l, lang, a, args[i+1:])
 		if ok {
 			i += used
 			ran = true
 			j.code(lang, code)
 			continue
-		}
-		if lang == "perl" && strings.HasPrefix(a, "-i") || lang == "ruby" && strings.HasPrefix(a, "-i") {
-			inPlace = true
 		}
 		i += j.interpreterOption(lang, l, a, args[i+1:])
 	}
@@ -249,7 +249,7 @@ func (j *judge) pythonModule(mod string, args []string) flow {
 // nestedCode judges text that is either shell or code in a language that is not known.
 func (j *judge) nestedCode(text string) {
 	j.code("any", text)
-	if f, ok := parseQuiet(unglob(strings.ReplaceAll(text, anything, "x"))); ok && len(f.Stmts) > 0 {
+	if isCommand(unglob(strings.ReplaceAll(text, anything, "x"))) {
 		j.nested(text)
 	}
 }

@@ -2,6 +2,8 @@ package shell
 
 import (
 	"strings"
+
+	"passepartout/internal/place"
 )
 
 // parsed is a command's arguments after its options were judged.
@@ -199,6 +201,10 @@ func (j *judge) optionRule(p *parsed, rule byte, name, value string) {
 // operandRoles judges operands by the roles of the table.
 func (j *judge) operandRoles(s *spec, p parsed) {
 	ops := p.operands
+	if mode := p.given["-m"] + p.given["--mode"]; setuidMode(mode) {
+		j.effect(Privilege)
+		j.deny("shell.setuid", "makes a program run with the rights of its owner")
+	}
 	for i, w := range ops {
 		role := byte('.')
 		if s.roles != "" {
@@ -222,6 +228,15 @@ func (j *judge) operandRoles(s *spec, p parsed) {
 			} else {
 				j.effect(Writes)
 			}
+		case 'C': // copied to the last
+			if w == "/dev/null" && i == 0 {
+				j.ask("shell.truncate", "the file would be emptied")
+			}
+			if last && i > 0 {
+				j.writePath(w)
+			} else {
+				j.readPath(w)
+			}
 		case 'L': // copied to the last
 			if last && i > 0 {
 				j.writePath(w)
@@ -232,7 +247,10 @@ func (j *judge) operandRoles(s *spec, p parsed) {
 			j.moved(w, last && i > 0)
 		case 'n':
 			j.host(w)
-		case 'D': // question to a name server
+		case 'D': // machine to ask or reach
+			if !known(w) {
+				j.ask("shell.host-unknown", "which machine would be contacted is not known before it runs")
+			}
 			if len(w) > 1 && w[0] == '@' {
 				j.host(w[1:])
 			}
@@ -281,6 +299,9 @@ func (j *judge) credentialPattern(w string, p parsed) {
 func (j *judge) moved(w string, target bool) {
 	if target {
 		j.writePath(w)
+		if k := j.kind(w, j.resolve(w)); k == place.Sink {
+			j.deny("shell.delete", "moves files into nothing")
+		}
 		return
 	}
 	j.readPath(w)

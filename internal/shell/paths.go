@@ -30,8 +30,11 @@ func (j *judge) scratch(abs string) bool {
 // kind classifies a path, looking through a glob at the names it could match.
 func (j *judge) kind(word, abs string) place.Kind {
 	l := j.env.Places
+	if j.over {
+		return place.Unknown
+	}
 	if j.paths++; j.paths > maxPaths || len(abs) > maxValue {
-		j.deny("shell.too-many", "the command names more paths, or longer ones, than can be looked at")
+		j.limit("shell.too-many", "the command names more paths, or longer ones, than can be looked at")
 		return place.Unknown
 	}
 	if strings.HasPrefix(abs, "/proc/") && (!known(abs) || globbed(abs)) {

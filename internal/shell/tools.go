@@ -310,7 +310,13 @@ func (j *judge) buildPlace() {
 // builtFiles objects to building and running a file that this same command line wrote.
 func (j *judge) builtFiles(args []string) {
 	for _, a := range args {
-		if f, ok := j.files[j.resolve(a)]; ok && a != "" && a[0] != '-' {
+		if a == "" || a[0] == '-' {
+			continue
+		}
+		if (a[0] == '/' || a[0] == '~' || strings.HasPrefix(a, "../")) && !j.env.Places.Writable(unglob(j.resolve(a))) {
+			j.ask("shell.build-place", "builds or runs code outside the folders that may be written: "+plain(a))
+		}
+		if f, ok := j.files[j.resolve(a)]; ok {
 			j.deny("shell.run-written", "a file written by this same command line would be run")
 			j.suspicious(f.text)
 		}
@@ -371,7 +377,7 @@ func (j *judge) chmod(args []string) flow {
 	j.effect(Writes)
 	if len(ops) > 0 {
 		mode := ops[0]
-		if len(mode) == 4 && isDigits(mode) && mode[0] >= '2' && mode[0] != '3' || strings.Contains(mode, "s") && strings.ContainsAny(mode, "+=") && !strings.Contains(mode, "/") {
+		if setuidMode(mode) {
 			j.effect(Privilege)
 			j.deny("shell.setuid", "makes a program run with the rights of its owner")
 		}
@@ -384,6 +390,14 @@ func (j *judge) chmod(args []string) flow {
 	}
 	j.ask("shell.mode", objections["mode"].reason)
 	return flow{}
+}
+
+// setuidMode reports a mode that makes a program run with the rights of its owner or group.
+func setuidMode(mode string) bool {
+	if isDigits(mode) {
+		return len(mode) == 4 && mode[0] >= '2' && mode[0] != '3' || len(mode) == 5 && mode[1] >= '2'
+	}
+	return strings.Contains(mode, "s") && strings.ContainsAny(mode, "+=") && !strings.Contains(mode, "/")
 }
 
 // docker judges containers: commands inside are looked at, mounts and privileges that reach the host are refused.

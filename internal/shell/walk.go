@@ -347,10 +347,21 @@ func (j *judge) call(c *syntax.CallExpr, redirs []*syntax.Redirect, written *[]s
 	if len(c.Assigns) > 0 {
 		j.vars = restore
 	}
-	if len(argv) > 0 && (argv[0] == ":" || argv[0] == "true" || argv[0] == "false") && len(*written) > 0 {
+	if len(argv) > 0 && writesNothing(argv) && len(*written) > 0 {
 		j.truncated(*written)
 	}
 	return out
+}
+
+// writesNothing reports commands without output: redirecting them only empties the target.
+func writesNothing(argv []string) bool {
+	switch argv[0] {
+	case ":", "true", "false":
+		return true
+	case "cat":
+		return len(argv) == 2 && argv[1] == "/dev/null"
+	}
+	return false
 }
 
 // assign judges and records NAME=value; env is true when the value is passed to a program.
