@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -58,7 +59,7 @@ func (s *Store) applyOnceLocked(tx Tx) (Result, error) {
 		}
 		r.IDs[i] = id
 	}
-	op := &Op{Kind: OpEdit, At: w.now, Actor: tx.Actor, Turn: tx.Turn, Label: tx.Label}
+	op := &Op{Kind: cmp.Or(tx.kind, OpEdit), At: w.now, Actor: tx.Actor, Turn: tx.Turn, Label: tx.Label}
 	return s.commitLocked(op, w, r, tx.DryRun)
 }
 
@@ -258,7 +259,7 @@ func (w *work) edit(e Edit) (ID, error) {
 	if err := w.s.expectLocked(e, o); err != nil {
 		return "", err
 	}
-	if o.Kind == KindFile {
+	if o.IsFile() {
 		if e.Change.Kind != Insert {
 			return "", invalid("%s is a file: want insert, found %s", o.File, e.Change.Kind)
 		}
@@ -456,7 +457,7 @@ func (w *work) refile(d *draft, h org.Headline, target ID) error {
 	if err != nil {
 		return err
 	}
-	if t.Kind == KindFile {
+	if t.IsFile() {
 		text := d.f.Text(h.Span())
 		if err := d.apply(h.Delete()); err != nil {
 			return err

@@ -15,9 +15,6 @@ import (
 	"passepartout/internal/org"
 )
 
-// opConflict marks an edit that was refused; its texts are kept, no file changed.
-const opConflict OpKind = "conflict"
-
 // target is one file of a transaction: what is on disk and what shall be.
 type target struct {
 	path      string
@@ -168,7 +165,7 @@ func (s *Store) recover() ([]Problem, error) {
 		}
 		after, ok := splice(st.now, hunks)
 		if !ok {
-			return nil, fmt.Errorf("finishing operation %d: %s: %w", op.Seq, st.f.Path, ErrHistory)
+			return nil, fmt.Errorf("finishing operation %d: %s: %w", op.Seq, st.f.Path, errHistory)
 		}
 		if want.IsZero() {
 			after = nil

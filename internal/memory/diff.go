@@ -11,14 +11,14 @@ import (
 // hunksBetween describes the change from one version of a file to another as few,
 // small replacements: sections that are equal in both and in order stay, and what
 // lies between them is trimmed to what really differs.
-func hunksBetween(old, now *node) []Hunk {
+func hunksBetween(old, now *node) []hunk {
 	a, b := old.of.Bytes(), now.of.Bytes()
 	const small = 1 << 12 // not worth aligning sections for
 	whole := appendHunk(nil, a, b, org.Span{End: len(a)}, org.Span{End: len(b)})
 	if len(whole) == 1 && len(whole[0].Old)+len(whole[0].New) < small {
 		return whole
 	}
-	var out []Hunk
+	var out []hunk
 	ai, bi := 0, 0 // done up to here
 	for _, m := range keptSections(old, now) {
 		sa, sb := old.sectionSpan(m[0]), now.sectionSpan(m[1])
@@ -28,14 +28,14 @@ func hunksBetween(old, now *node) []Hunk {
 	return appendHunk(out, a, b, org.Span{Start: ai, End: len(a)}, org.Span{Start: bi, End: len(b)})
 }
 
-func appendHunk(out []Hunk, a, b []byte, sa, sb org.Span) []Hunk {
+func appendHunk(out []hunk, a, b []byte, sa, sb org.Span) []hunk {
 	x, y := a[sa.Start:sa.End], b[sb.Start:sb.End]
 	if bytes.Equal(x, y) {
 		return out
 	}
 	pre := commonPrefix(x, y)
 	suf := commonSuffix(x[pre:], y[pre:])
-	return append(out, Hunk{
+	return append(out, hunk{
 		At:  sa.Start + pre,
 		Old: bytes.Clone(x[pre : len(x)-suf]),
 		New: bytes.Clone(y[pre : len(y)-suf]),

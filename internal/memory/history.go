@@ -26,7 +26,9 @@ const (
 	OpUndo     OpKind = "undo"     // Undo or Rewind
 	OpRedo     OpKind = "redo"     // Redo
 	OpExternal OpKind = "external" // found on disk: the user, an editor, git
-	OpImport   OpKind = "import"
+
+	opImport   OpKind = "import"   // ImportSnapshot
+	opConflict OpKind = "conflict" // an edit that was refused: its texts are kept, no file changed
 )
 
 // Op is one recorded change of the memex.
@@ -51,14 +53,14 @@ type FileChange struct {
 	Path   string `json:"path"`
 	Before Hash   `json:"before"`
 	After  Hash   `json:"after"`
-	Hunks  []Hunk `json:"hunks,omitempty"`
+	Hunks  []hunk `json:"hunks,omitempty"`
 	// Opaque means the change happened while nobody was looking: only the
 	// outcome is known.
 	Opaque bool `json:"opaque,omitempty"`
 }
 
-// Hunk replaces Old, found At the byte offset of the text before, by New.
-type Hunk struct {
+// hunk replaces Old, found At the byte offset of the text before, by New.
+type hunk struct {
 	At  int    `json:"at"`
 	Old []byte `json:"-"`
 	New []byte `json:"-"`
@@ -130,9 +132,9 @@ func (c chain) next(payload []byte) chain {
 	return chain(sum[:16])
 }
 
-// ErrHistory means the history cannot be read beyond some point; what was readable
+// errHistory means the history cannot be read beyond some point; what was readable
 // is kept and the damaged log is set aside.
-var ErrHistory = errors.New("history is damaged")
+var errHistory = errors.New("history is damaged")
 
 // history is the append-only record of operations. With an empty path it lives in
 // memory only. Its owner is the store, under the store's lock.
@@ -181,7 +183,7 @@ func (h *history) setAside(b []byte, good int, cause error) error {
 		if err := overwrite(h.disk, bad, b); err != nil {
 			return fmt.Errorf("history: %w", err)
 		}
-		h.problem = fmt.Errorf("%w after %d bytes, set aside as %s: %w", ErrHistory, good, filepath.Base(bad), cause)
+		h.problem = fmt.Errorf("%w after %d bytes, set aside as %s: %w", errHistory, good, filepath.Base(bad), cause)
 	}
 	if err := overwrite(h.disk, h.path, b[:good]); err != nil {
 		return fmt.Errorf("history: %w", err)
@@ -420,7 +422,7 @@ func encodeOp(kind byte, op *Op) ([]byte, error) {
 }
 
 func decodeOp(payload []byte) (byte, *Op, error) {
-	bad := func(why string) (byte, *Op, error) { return 0, nil, fmt.Errorf("%w: %s", ErrHistory, why) }
+	bad := func(why string) (byte, *Op, error) { return 0, nil, fmt.Errorf("%w: %s", errHistory, why) }
 	if len(payload) < 5 {
 		return bad("record too short")
 	}
@@ -461,7 +463,7 @@ func decodeOp(payload []byte) (byte, *Op, error) {
 }
 
 // patches turns hunks into patches of the text before.
-func patches(hs []Hunk) []org.Patch {
+func patches(hs []hunk) []org.Patch {
 	out := make([]org.Patch, len(hs))
 	for i, h := range hs {
 		out[i] = org.Patch{Start: h.At, End: h.At + len(h.Old), Text: h.New}
@@ -470,18 +472,18 @@ func patches(hs []Hunk) []org.Patch {
 }
 
 // inverse turns the hunks of before → after into those of after → before.
-func inverse(hs []Hunk) []Hunk {
-	out := make([]Hunk, len(hs))
+func inverse(hs []hunk) []hunk {
+	out := make([]hunk, len(hs))
 	shift := 0
 	for i, h := range hs {
-		out[i] = Hunk{At: h.At + shift, Old: h.New, New: h.Old}
+		out[i] = hunk{At: h.At + shift, Old: h.New, New: h.Old}
 		shift += len(h.New) - len(h.Old)
 	}
 	return out
 }
 
 // splice carries out sorted hunks on a text; false if the text is not the one they were made for.
-func splice(b []byte, hs []Hunk) ([]byte, bool) {
+func splice(b []byte, hs []hunk) ([]byte, bool) {
 	out := make([]byte, 0, len(b))
 	at := 0
 	for _, h := range hs {

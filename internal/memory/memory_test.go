@@ -156,7 +156,7 @@ func TestAnObjectSaysWhatTheHeadlineSays(t *testing.T) {
 		t.Fatal("the object with an ID property was not found")
 	}
 	if o.Title != "Write the report" || o.Todo != "TODO" || o.Done || o.Priority != "A" || o.Level != 1 || o.Line != 4 ||
-		o.File != "tasks.org" || o.Kind != memory.KindHeadline {
+		o.File != "tasks.org" || o.IsFile() {
 		t.Errorf("fields: %+v", o)
 	}
 	if !slices.Equal(o.Tags, []string{"urgent"}) || !slices.Equal(o.AllTags, []string{"work", "urgent"}) {
@@ -175,7 +175,7 @@ func TestAnObjectSaysWhatTheHeadlineSays(t *testing.T) {
 		t.Errorf("children %q", got)
 	}
 	file, ok := v.Get(o.Parent)
-	if !ok || file.Kind != memory.KindFile || file.Title != "Tasks" || file.Parent != "" {
+	if !ok || !file.IsFile() || file.Title != "Tasks" || file.Parent != "" {
 		t.Errorf("parent %+v", file)
 	}
 }

@@ -44,31 +44,10 @@ func ParseHash(s string) (Hash, error) {
 	return h, nil
 }
 
-// Kind tells a file from a headline.
-type Kind uint8
-
-// The kinds of object; the zero value is invalid.
-const (
-	KindFile Kind = iota + 1
-	KindHeadline
-)
-
-// String names the kind.
-func (k Kind) String() string {
-	switch k {
-	case KindFile:
-		return "file"
-	case KindHeadline:
-		return "headline"
-	}
-	return "invalid"
-}
-
 // Object is one file or headline as a view holds it. It is a value; slices in it
 // are shared and must not be written to.
 type Object struct {
 	ID, Parent ID // Parent is "" for a file
-	Kind       Kind
 	Title      string
 	Todo       string
 	Done       bool
@@ -92,6 +71,9 @@ type Object struct {
 	n *node
 	i int // index in the node, -1 for the file itself
 }
+
+// IsFile reports whether the object is a file, not a headline.
+func (o Object) IsFile() bool { return o.n != nil && o.i < 0 }
 
 // Body is the object's own text, after planning line and property drawer.
 func (o Object) Body() string {

@@ -119,7 +119,7 @@ func (v *View) Links(o Object) []Link {
 // file, by its path.
 func (v *View) Backlinks(o Object) []Object {
 	want := string(o.ID)
-	if o.Kind == KindFile && o.ID.Derived() {
+	if o.IsFile() && o.ID.Derived() {
 		want = o.File
 	}
 	last := want[strings.LastIndexByte(want, '/')+1:]

@@ -421,10 +421,10 @@ func describeChange(p string, old, now *node) (FileChange, []ObjectChange, bool)
 	switch {
 	case old == nil:
 		f.After = sumFile(now.of.Bytes())
-		f.Hunks = []Hunk{{New: now.of.Bytes()}}
+		f.Hunks = []hunk{{New: now.of.Bytes()}}
 	case now == nil:
 		f.Before = sumFile(old.of.Bytes())
-		f.Hunks = []Hunk{{Old: old.of.Bytes()}}
+		f.Hunks = []hunk{{Old: old.of.Bytes()}}
 	default:
 		if old.sum == now.sum {
 			return f, nil, false

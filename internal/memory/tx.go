@@ -62,6 +62,8 @@ type Tx struct {
 	Actor, Turn, Label string // for history; Turn groups what one turn of the agent did
 	Edits              []Edit
 	DryRun             bool // compute the result, write nothing
+
+	kind OpKind // OpEdit if empty
 }
 
 // Result says what a transaction did.

@@ -136,7 +136,7 @@ func (s *Store) Redo(ctx context.Context) (Result, error) {
 			switch {
 			case op.Kind == OpUndo && !taken[op.Seq]:
 				return []*Op{op}, nil
-			case op.Kind == OpEdit || op.Kind == OpImport:
+			case op.Kind == OpEdit || op.Kind == opImport:
 				return nil, nil // a new edit ends the chain, as in every editor
 			}
 		}
@@ -184,7 +184,7 @@ func (s *Store) liveLocked() []*Op {
 	taken := s.takenBackLocked()
 	var out []*Op
 	for _, op := range slices.Backward(s.hist.ops) {
-		if !taken[op.Seq] && (op.Kind == OpEdit || op.Kind == OpRedo || op.Kind == OpImport) && !reverted(s.hist.ops, op, taken) {
+		if !taken[op.Seq] && (op.Kind == OpEdit || op.Kind == OpRedo || op.Kind == opImport) && !reverted(s.hist.ops, op, taken) {
 			out = append(out, op)
 		}
 	}
@@ -322,7 +322,7 @@ func (b *back) file(seq uint64, f FileChange) error {
 
 // follow maps hunks through the operations recorded after seq; false if one of
 // them touched the same place, or is not known in detail.
-func (b *back) follow(seq uint64, path string, hs []Hunk) ([]Hunk, bool) {
+func (b *back) follow(seq uint64, path string, hs []hunk) ([]hunk, bool) {
 	later, ok := b.since(seq, path)
 	if !ok {
 		return nil, false
@@ -342,10 +342,10 @@ func (b *back) follow(seq uint64, path string, hs []Hunk) ([]Hunk, bool) {
 
 // since are the changes of a file after an operation, less the pairs of neighbours
 // that cancel out.
-func (b *back) since(seq uint64, path string) ([][]Hunk, bool) {
+func (b *back) since(seq uint64, path string) ([][]hunk, bool) {
 	type step struct {
 		op    *Op
-		hunks []Hunk
+		hunks []hunk
 	}
 	var steps []step
 	for _, op := range b.s.hist.ops {
@@ -371,7 +371,7 @@ func (b *back) since(seq uint64, path string) ([][]Hunk, bool) {
 	for n := len(steps); n > 0 && b.undone[steps[n-1].op.Seq]; n = len(steps) {
 		steps = steps[:n-1]
 	}
-	var out [][]Hunk
+	var out [][]hunk
 	for _, st := range steps {
 		if b.undone[st.op.Seq] {
 			return nil, false
@@ -382,7 +382,7 @@ func (b *back) since(seq uint64, path string) ([][]Hunk, bool) {
 }
 
 // moveThrough is where a hunk lies after a later change; false if they meet.
-func moveThrough(h Hunk, later []Hunk) (int, bool) {
+func moveThrough(h hunk, later []hunk) (int, bool) {
 	at, end := h.At, h.At+len(h.Old)
 	shift := 0
 	for _, l := range later {

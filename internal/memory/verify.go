@@ -6,6 +6,50 @@ import (
 	"os"
 )
 
+// Stats counts what a view holds.
+type Stats struct {
+	Files, Headlines int
+	Bytes            int64
+	Tasks, Open      int
+	Todo             map[string]int
+	Tags             map[string]int
+	Scopes           map[string]int
+	WithID           int
+	Duplicates       int // identifiers written in more than one file
+	Unsaved          int // files shown from a client's buffer
+	Hash             Hash
+}
+
+// Stats counts what the view holds.
+func (v *View) Stats() Stats {
+	st := Stats{Files: len(v.sorted), Headlines: v.count, Todo: map[string]int{}, Tags: map[string]int{}, Scopes: map[string]int{}, Duplicates: len(v.ids.twins), Hash: v.Hash()}
+	for _, k := range v.sorted {
+		n := v.files[k]
+		st.Bytes += int64(len(n.of.Bytes()))
+		if n.unsaved {
+			st.Unsaved++
+		}
+		for i := range n.recs {
+			o := v.object(n, i)
+			st.Scopes[o.Scope()]++
+			for _, t := range o.Tags {
+				st.Tags[t]++
+			}
+			if o.Todo != "" {
+				st.Tasks++
+				st.Todo[o.Todo]++
+				if !o.Done {
+					st.Open++
+				}
+			}
+			if !o.ID.Derived() {
+				st.WithID++
+			}
+		}
+	}
+	return st
+}
+
 // Verify recomputes every hash from the text, compares the text with the disk and
 // the index of identifiers with the objects. It returns what does not agree.
 func (s *Store) Verify() []Problem {

@@ -208,12 +208,12 @@ func (v *View) fill(o *Object, n *node, i int) {
 	o.ID, o.File, o.Hash, o.Own, o.Unsaved = v.idOf(n, i), n.path, n.sumOf(i), n.ownOf(i), n.unsaved
 	o.Version, o.Changed = v.changes.last(o.ID, n)
 	if i < 0 {
-		o.Kind, o.Title, o.Line = KindFile, n.title(), 1
+		o.Title, o.Line = n.title(), 1
 		o.Tags, o.AllTags = n.tagSets[0], n.tagSets[0]
 		return
 	}
 	h, r := n.of.Headline(i), &n.recs[i]
-	o.Kind, o.Title, o.Line, o.Level = KindHeadline, h.Title(), int(r.line), h.Level()
+	o.Title, o.Line, o.Level = h.Title(), int(r.line), h.Level()
 	o.Priority = h.Priority()
 	o.Tags, o.AllTags = h.Tags(), n.tagSets[r.tags]
 	if r.todo > 0 {
