@@ -199,3 +199,31 @@ func TestLintFindsWhatMeansSomethingElse(t *testing.T) {
 		}
 	}
 }
+
+func TestClockLinesAreReadInAllTheirForms(t *testing.T) {
+	const from, to = "[2024-01-01 Mon 10:00]", "[2024-01-01 Mon 11:00]"
+	for line, want := range map[string]string{
+		"CLOCK: " + from:                              from + "|",
+		"  clock: " + from + "  ":                     from + "|",
+		"CLOCK: " + from + "--" + to + " =>  1:00":    from + "--" + to + "|1:00",
+		"CLOCK: " + from + "--" + to:                  from + "--" + to + "|",
+		"CLOCK: => 12:34":                             "|12:34",
+		"CLOCK: [2024-01-01]":                         "[2024-01-01]|",
+		"CLOCK: " + from + "--" + to + " => 1":        "",
+		"CLOCK:" + from:                               "",
+		"CLOCK: <2024-01-01 Mon>":                     "",
+		"CLOCK: ":                                     "",
+		"CLOCK: [2024-01-01]--[2024-01-02]":           "",
+		"CLOCK: " + from + " " + to + " =>  1:00":     "",
+		"xCLOCK: " + from:                             "",
+		"CLOCK: [2024-01-01 Mon 10:00 and no closing": "",
+	} {
+		got := ""
+		for _, c := range org.Parse([]byte(line + "\n")).Contents().Clocks {
+			got = c.Raw + "|" + c.Duration
+		}
+		if got != want {
+			t.Errorf("%q read as %q, want %q", line, got, want)
+		}
+	}
+}

@@ -32,6 +32,7 @@ func (f *File) HeaderArgs(b Block) []Property {
 
 func mergeArgs(args []Property, params string) []Property {
 	for _, p := range splitArgs(params) {
+		p.Value = unquote(p.Value)
 		i := slices.IndexFunc(args, func(a Property) bool { return a.Key == p.Key })
 		if i < 0 {
 			args = append(args, p)
@@ -42,17 +43,26 @@ func mergeArgs(args []Property, params string) []Property {
 	return args
 }
 
-// headerArg is the value of one header argument in a parameter string.
+// headerArg is the value of one header argument in a parameter string; a key
+// without a value is as good as none.
 func headerArg(params, key string) (string, bool) {
 	for _, p := range splitArgs(params) {
 		if p.Key == key {
-			return p.Value, true
+			return unquote(p.Value), p.Value != ""
 		}
 	}
 	return "", false
 }
 
-// splitArgs splits ":key value :key value". A colon starts a key after white
+// unquote takes off the double quotes around a value.
+func unquote(v string) string {
+	if len(v) >= 2 && v[0] == '"' && v[len(v)-1] == '"' {
+		return v[1 : len(v)-1]
+	}
+	return v
+}
+
+// splitArgs splits ":key value :key value", values as written. A colon starts a key after white
 // space and before none; it does not inside a double-quoted string or brackets.
 func splitArgs(s string) []Property {
 	var starts []int
@@ -81,11 +91,7 @@ func splitArgs(s string) []Property {
 		for k < end && !blank(s[k]) {
 			k++
 		}
-		v := strings.TrimSpace(s[k:end])
-		if len(v) >= 2 && v[0] == '"' && v[len(v)-1] == '"' {
-			v = v[1 : len(v)-1]
-		}
-		out = append(out, Property{s[i+1 : k], v})
+		out = append(out, Property{s[i+1 : k], strings.TrimSpace(s[k:end])})
 	}
 	return out
 }

@@ -136,15 +136,17 @@ func parseClock(b []byte, q, e int) (c clock, ok bool) {
 		if first < 0 {
 			return c, false
 		}
-		c.stamp = Span{v, first}
-		if first == e {
+		if b[e-1] == ']' && (first == e || b[v+1+len("2006-01-02")] == ' ') {
+			// Running, or a range without duration: Emacs takes all of it.
+			c.stamp = Span{v, e}
 			return c, true
 		}
 		if !bytes.HasPrefix(b[first:e], []byte("--[")) {
 			return c, false
 		}
-		if c.stamp.End = inactiveEnd(b, first+2, e); c.stamp.End < 0 {
-			return c, false
+		c.stamp = Span{v, inactiveEnd(b, first+2, e)}
+		if c.stamp.End < 0 {
+			return clock{}, false
 		}
 		v = skipBlank(b, c.stamp.End, e)
 		if v == c.stamp.End {

@@ -3,6 +3,7 @@ package org_test
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -133,6 +134,13 @@ func TestRealFilesComeBackAsTheyWere(t *testing.T) {
 func FuzzOrgLossless(f *testing.F) {
 	for _, src := range append(oddFiles, sample) {
 		f.Add([]byte(src))
+	}
+	real := 0
+	for _, name := range findSharedOrgFiles() {
+		if src, err := os.ReadFile(name); err == nil && len(src) < 2000 && real < 50 {
+			f.Add(src)
+			real++
+		}
 	}
 	f.Fuzz(check)
 }
