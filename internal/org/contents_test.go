@@ -217,6 +217,8 @@ func TestClockLinesAreReadInAllTheirForms(t *testing.T) {
 		"CLOCK: " + from + " " + to + " =>  1:00":     "",
 		"xCLOCK: " + from:                             "",
 		"CLOCK: [2024-01-01 Mon 10:00 and no closing": "",
+		"CLOCK: " + from + "--" + to + " =>  1:00CLOCK: " + from + "--" + to + " =>  1:00": from + "--" + to + "|",
+		"CLOCK: " + from + " x]": from + "|",
 	} {
 		got := ""
 		for _, c := range org.Parse([]byte(line + "\n")).Contents().Clocks {

@@ -84,6 +84,9 @@ func (f *File) Dump(name string) Dump {
 		d.Drawers = append(d.Drawers, DumpItem{"line": lines.At(r.Span.Start), "name": valid(r.Name)})
 	}
 	for _, k := range c.Clocks {
+		if k.Raw == "" { // Emacs overlooks a duration that stands alone
+			k.Duration = ""
+		}
 		d.Clocks = append(d.Clocks, DumpItem{"line": lines.At(k.Span.Start), "raw": nullable(k.Raw), "duration": nullable(k.Duration)})
 	}
 	return d

@@ -119,8 +119,10 @@ func column(ws []byte) int {
 // clock is a CLOCK: line, taken apart.
 type clock struct{ stamp, duration Span }
 
-// parseClock reads "CLOCK: [from]--[to] =>  1:00" in its three forms: running,
-// closed, and a duration alone.
+// parseClock reads "CLOCK: [from]--[to] =>  1:00" in its forms: running, closed,
+// a range without duration, and a duration alone. What counts as a clock is
+// decided by the whole line, as Emacs's expression does it, so two clocks joined
+// on one line are one clock with the first one's times.
 func parseClock(b []byte, q, e int) (c clock, ok bool) {
 	const word = "CLOCK:"
 	if !hasFold(b[:e], q, word) {
@@ -131,51 +133,63 @@ func parseClock(b []byte, q, e int) (c clock, ok bool) {
 	if v == q+len(word) || v >= e {
 		return c, false
 	}
-	if b[v] == '[' {
-		first := inactiveEnd(b, v, e)
-		if first < 0 {
-			return c, false
-		}
-		if b[e-1] == ']' && (first == e || b[v+1+len("2006-01-02")] == ' ') {
-			// Running, or a range without duration: Emacs takes all of it.
-			c.stamp = Span{v, e}
-			return c, true
-		}
-		if !bytes.HasPrefix(b[first:e], []byte("--[")) {
-			return c, false
-		}
-		c.stamp = Span{v, inactiveEnd(b, first+2, e)}
-		if c.stamp.End < 0 {
-			return clock{}, false
-		}
-		v = skipBlank(b, c.stamp.End, e)
-		if v == c.stamp.End {
-			return c, false
-		}
-	}
-	d := skipBlank(b, v+2, e)
-	if !bytes.HasPrefix(b[v:e], []byte("=>")) || d == v+2 || !isDuration(b[d:e]) {
+	body := durationStart(b, v, e) // where " => H:MM" begins, e without one
+	switch {
+	case body == v-1: // a duration alone
+		return clock{duration: Span{skipBlank(b, v+2, e), e}}, true
+	case b[v] != '[' || b[body-1] != ']':
+		return c, false
+	case body == e && !isDateText(b[v:e]), body < e && !isDateRange(b[v:body]):
 		return c, false
 	}
-	c.duration = Span{d, e}
+	c.stamp = Span{v, v + stampLen(b[v:e])}
+	if j := bytes.Index(b[c.stamp.End:e], []byte(" => ")); j >= 0 {
+		d := skipBlank(b, c.stamp.End+j+4, e)
+		if nonBlankRun(b, d, e) == e {
+			c.duration = Span{d, e}
+		}
+	}
 	return c, true
 }
 
-// inactiveEnd is the end of the inactive date at p, or -1.
-func inactiveEnd(b []byte, p, e int) int {
-	d := dateEnd(b[p+1 : e])
-	if d == 0 || p+1+d >= e {
-		return -1
+// durationStart is the end of what precedes blanks, "=>", blanks and H:MM at the
+// end of b[v:e]; v-1 if nothing does; e if the line does not end so.
+func durationStart(b []byte, v, e int) int {
+	d := e
+	for d > v && !blank(b[d-1]) {
+		d--
 	}
-	switch k := p + 1 + d; b[k] {
-	case ']':
-		return k + 1
-	case ' ':
-		if j := bytes.IndexByte(b[k:e], ']'); j >= 0 {
-			return k + j + 1
+	arrow := trimRight(b, v, d)
+	if !isDuration(b[d:e]) || arrow == d || arrow-v < 2 || b[arrow-1] != '>' || b[arrow-2] != '=' {
+		return e
+	}
+	if arrow-2 == v {
+		return v - 1
+	}
+	if end := trimRight(b, v, arrow-2); end < arrow-2 {
+		return end
+	}
+	return e
+}
+
+// isDateText accepts [date] and [date anything].
+func isDateText(b []byte) bool {
+	d := dateEnd(b[1:])
+	return d > 0 && len(b) > d+1 && (b[d+1] == ' ' || b[d+1] == ']' && len(b) == d+2)
+}
+
+// isDateRange accepts two date texts joined by "--".
+func isDateRange(b []byte) bool {
+	for at := 0; ; {
+		j := bytes.Index(b[at:], []byte("]--["))
+		if j < 0 {
+			return false
+		}
+		at += j + 1
+		if isDateText(b[:at]) && isDateText(b[at+2:]) {
+			return true
 		}
 	}
-	return -1
 }
 
 // isDuration accepts H:MM with any number of hours.
