@@ -127,6 +127,24 @@ func TestEscapeCreatingAHiddenFileThatIsMissing(t *testing.T) {
 	})
 }
 
+func TestHiddenPathsMayLieInEachOther(t *testing.T) {
+	onEach(t, func(t *testing.T, b *box) {
+		s := b.spec("cat a/x/f a-b/f; echo evil > a/y; ls")
+		for _, p := range []string{"a", "a-b", "a/x", "a", "a/y", "a-b/none/deep"} {
+			s.Hidden = append(s.Hidden, filepath.Join(b.root, p))
+		}
+		mustWrite(t, filepath.Join(b.root, "a/x/f"), "swordfish")
+		mustWrite(t, filepath.Join(b.root, "a-b/f"), "swordfish")
+		res := b.run(s)
+		if got := res.Stdout.String(); got != "a\na-b\nattempt\n" {
+			t.Errorf("got %q", got)
+		}
+		if list, err := os.ReadDir(filepath.Join(b.root, "a")); err != nil || len(list) != 1 {
+			t.Errorf("wanted only what was there, got %v %v", list, err)
+		}
+	})
+}
+
 func TestEscapeMovingTheDirectoryAroundAHiddenFile(t *testing.T) {
 	onEach(t, func(t *testing.T, b *box) {
 		hidden := filepath.Join(b.root, "a", "b", "policy")

@@ -57,8 +57,8 @@ func (o *overlay) plan(p *plan) error {
 		return fmt.Errorf("%w: overlay directory %s lies in write root %s", ErrSpec, o.dir, w)
 	}
 	for i, w := range p.WriteRoots {
-		if i > 0 && within(w, p.WriteRoots[i-1]) {
-			return fmt.Errorf("%w: dry run: write root %s lies in %s", ErrSpec, w, p.WriteRoots[i-1])
+		if outer, ok := p.writable(filepath.Dir(w)); ok {
+			return fmt.Errorf("%w: dry run: write root %s lies in %s", ErrSpec, w, outer)
 		}
 		if info, err := os.Lstat(w); err != nil || !info.IsDir() {
 			return fmt.Errorf("%w: dry run: write root %s is not a directory", ErrSpec, w)

@@ -314,7 +314,18 @@ func (p *plan) mask(m mask) {
 // tidyMasks orders outer paths first and drops what lies under a mask.
 func (p *plan) tidyMasks() {
 	slices.SortFunc(p.Masks, func(a, b mask) int { return strings.Compare(a.Path, b.Path) })
-	p.Masks = slices.CompactFunc(p.Masks, func(a, b mask) bool { return within(b.Path, a.Path) })
+	p.Masks = slices.Compact(p.Masks)
+	covered := func(path string) bool {
+		return slices.ContainsFunc(p.Masks, func(m mask) bool { return m.Path != path && within(path, m.Path) })
+	}
+	p.placeholders = slices.DeleteFunc(p.placeholders, covered)
+	var outer []mask
+	for _, m := range p.Masks {
+		if !covered(m.Path) {
+			outer = append(outer, m)
+		}
+	}
+	p.Masks = outer
 	slices.Sort(p.Pins)
 	p.Pins = slices.Compact(p.Pins)
 	p.Pins = slices.DeleteFunc(p.Pins, func(d string) bool {
