@@ -88,8 +88,10 @@ func scaled(b *testing.B, fn func(b *testing.B, s *memory.Store, n int)) {
 			s := f.open()
 			runtime.GC()
 			b.ResetTimer()
+			start := cpuTime()
 			fn(b, s, n)
 			b.StopTimer()
+			b.ReportMetric(float64((cpuTime()-start).Microseconds())/1000/float64(b.N), "cpu-ms/op")
 		})
 	}
 }
@@ -99,12 +101,14 @@ func BenchmarkColdScan(b *testing.B) {
 		b.Run(label(n), func(b *testing.B) {
 			f := newFixture(b, nil)
 			generate(b, f.dir, n, true)
+			start := cpuTime()
 			for b.Loop() {
 				s, err := memory.Open(context.Background(), f.dir, memory.Options{})
 				if err != nil || s.View().Len() != n/100*100 {
-					b.Fatal(err, s.View().Len())
+					b.Fatal(err)
 				}
 			}
+			b.ReportMetric(float64((cpuTime()-start).Milliseconds())/float64(b.N), "cpu-ms/op")
 			b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "headlines/s")
 		})
 	}
@@ -116,6 +120,7 @@ func BenchmarkWarmStart(b *testing.B) {
 			f := newFixture(b, nil)
 			generate(b, f.dir, n, true)
 			settle(b, f)
+			start := cpuTime()
 			for b.Loop() {
 				s, err := memory.Open(context.Background(), f.dir, f.options())
 				if err != nil || s.View().Len() != n {
@@ -127,6 +132,7 @@ func BenchmarkWarmStart(b *testing.B) {
 				}
 				b.StartTimer()
 			}
+			b.ReportMetric(float64((cpuTime()-start).Milliseconds())/float64(b.N), "cpu-ms/op")
 		})
 	}
 }

@@ -13,9 +13,8 @@ import (
 // lies between them is trimmed to what really differs.
 func hunksBetween(old, now *node) []hunk {
 	a, b := old.of.Bytes(), now.of.Bytes()
-	const small = 1 << 12 // not worth aligning sections for
 	whole := appendHunk(nil, a, b, org.Span{End: len(a)}, org.Span{End: len(b)})
-	if len(whole) == 1 && len(whole[0].Old)+len(whole[0].New) < small {
+	if len(whole) == 1 && oneSection(whole[0].Old) && oneSection(whole[0].New) {
 		return whole
 	}
 	var out []hunk
@@ -28,19 +27,36 @@ func hunksBetween(old, now *node) []hunk {
 	return appendHunk(out, a, b, org.Span{Start: ai, End: len(a)}, org.Span{Start: bi, End: len(b)})
 }
 
+// oneSection reports whether a text in whole lines holds no headline, except
+// perhaps as its first line: aligning sections would not make it smaller.
+func oneSection(b []byte) bool { return !bytes.Contains(b, []byte("\n*")) }
+
+// appendHunk adds the difference of two spans in whole lines: changes of
+// neighbouring lines are independent, changes within one line are not.
 func appendHunk(out []hunk, a, b []byte, sa, sb org.Span) []hunk {
 	x, y := a[sa.Start:sa.End], b[sb.Start:sb.End]
 	if bytes.Equal(x, y) {
 		return out
 	}
 	pre := commonPrefix(x, y)
+	pre = bytes.LastIndexByte(x[:pre], '\n') + 1
 	suf := commonSuffix(x[pre:], y[pre:])
+	if i := len(x) - suf; suf > 0 && !(lineStart(x, i, pre) && lineStart(y, len(y)-suf, pre)) {
+		k := bytes.IndexByte(x[i:], '\n')
+		if k < 0 {
+			k = suf - 1
+		}
+		suf -= k + 1
+	}
 	return append(out, hunk{
 		At:  sa.Start + pre,
 		Old: bytes.Clone(x[pre : len(x)-suf]),
 		New: bytes.Clone(y[pre : len(y)-suf]),
 	})
 }
+
+// lineStart reports whether a line starts at i; from is known to start one.
+func lineStart(b []byte, i, from int) bool { return i == from || b[i-1] == '\n' }
 
 // keptSections pairs sections of equal text that occur once in each version and
 // keep their order: a longest increasing subsequence.

@@ -17,7 +17,7 @@ func (q *Query) parseSexp(text string) (pred, error) {
 	if err != nil {
 		return nil, &QueryError{Query: q.text, Found: err.Error(), Want: "one s-expression"}
 	}
-	if rest := strings.TrimSpace(text[r.Pos().Offset:]); rest != "" {
+	if rest := strings.TrimSpace(text[r.End().Offset:]); rest != "" {
 		return nil, &QueryError{Query: q.text, Found: rest, Want: "nothing after the s-expression"}
 	}
 	return q.form(v)

@@ -32,7 +32,7 @@ type Options struct {
 	// MaxFile is the size beyond which a file is not read; 64 MiB if zero.
 	MaxFile int64
 	// KeepHistory is how large the history may grow before old operations are
-	// dropped at the next opening; 1 GiB if zero.
+	// dropped at the next opening; 128 MiB if zero.
 	KeepHistory int64
 	// ReadOnly opens beside another process that writes: nothing is locked,
 	// finished or recorded, and every edit is refused.
@@ -43,7 +43,7 @@ type Options struct {
 
 const (
 	defaultMaxFile     = 64 << 20
-	defaultKeepHistory = 1 << 30
+	defaultKeepHistory = 128 << 20
 )
 
 // Store is an open memex. It is safe for concurrent use: views are read without
