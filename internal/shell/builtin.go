@@ -361,6 +361,9 @@ func (j *judge) shellAdmin(base string, args []string) flow {
 
 // history judges reading, writing or clearing the record of commands.
 func (j *judge) history(base string, args []string) {
+	if base == "history" && len(args) == 0 {
+		j.ask("shell.read-history", "shows earlier commands, in which credentials are often found")
+	}
 	for i, a := range args {
 		switch {
 		case a == "-c" || a == "-d" && base == "history":

@@ -50,6 +50,7 @@ type builder struct {
 	cur    strings.Builder
 	open   bool // cur is a field even if empty
 	quoted bool
+	ifs    string // what unquoted expansions are cut at
 }
 
 func (b *builder) text(s string) {
@@ -70,16 +71,18 @@ func (b *builder) full(n int) bool {
 	return true
 }
 
-// split adds the value of an unquoted expansion, which the shell cuts at white space.
+// split adds the value of an unquoted expansion, which the shell cuts at the characters of IFS.
 func (b *builder) split(s string) {
 	if b.full(len(s)) {
 		b.open = true
 		return
 	}
 	for i := 0; i < len(s); i++ {
-		switch s[i] {
-		case ' ', '\t', '\n':
+		if strings.IndexByte(b.ifs, s[i]) >= 0 {
 			b.flush()
+			continue
+		}
+		switch s[i] {
 		case '*':
 			b.cur.WriteByte(star)
 			b.open = true
@@ -114,13 +117,21 @@ func (j *judge) fields(words []*syntax.Word) []string {
 			continue
 		}
 		for _, v := range j.braces(w) {
-			b := builder{}
+			b := builder{ifs: j.separators()}
 			j.parts(&b, v.Parts, true)
 			b.flush()
 			out = append(out, b.out...)
 		}
 	}
 	return out
+}
+
+// separators is the value of IFS; an unknown one is taken as the usual.
+func (j *judge) separators() string {
+	if v, ok := j.vars["IFS"]; ok && known(v) {
+		return v
+	}
+	return " \t\n"
 }
 
 // plainLit reports that a literal expands to itself.
@@ -475,6 +486,9 @@ func (j *judge) param(b *builder, p *syntax.ParamExp, split bool) {
 		return
 	}
 	value, ok := j.paramValue(name)
+	if !ok && credentialName(name) {
+		j.ask("shell.environment", "uses a variable that looks like a credential: "+name)
+	}
 	switch {
 	case p.Excl, p.Names != 0:
 		j.ask("shell.indirect", "a variable is named by another variable, so what is used is not known")

@@ -178,7 +178,7 @@ func (j *judge) tar(args []string) flow {
 		return flow{}
 	}
 	if len(args) > 0 && args[0] != "" && args[0][0] != '-' && known(args[0]) {
-		args = append(tarBundle(args), args[0:0]...)
+		args = tarBundle(args)
 	}
 	p := j.options(tarSpec, args)
 	if s, ok := p.given["--transform"]; ok && (!known(s) || strings.HasSuffix(s, "e")) {

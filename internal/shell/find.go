@@ -18,6 +18,7 @@ var findTests = map[string]int{
 // search is a call of find, taken apart.
 type search struct {
 	starts  []string
+	either  bool   // an "or" or a "not" lets more through than the tests say
 	pattern string // the last -name pattern, with active glob characters
 	narrow  bool   // some test limits what is found by name, age or size
 	deletes bool
@@ -98,6 +99,8 @@ func (j *judge) primary(s *search, args []string) int {
 		return 1 - n
 	}
 	switch a {
+	case "-o", "-or", "!", "-not", ",":
+		s.either = true
 	case "-name", "-iname", "-path", "-wholename", "-ipath":
 		if len(args) > 1 {
 			s.pattern = activate(args[1])
@@ -141,7 +144,7 @@ func (j *judge) findActions(s *search) {
 			}
 		}
 		if s.deletes {
-			if s.narrow {
+			if s.narrow && !s.either {
 				j.deletePath(s.found(start), true)
 			} else {
 				j.deletePath(start, true)

@@ -333,6 +333,12 @@ func (j *judge) xargs(args []string) flow {
 	return flow{net: out.net || saved.net}
 }
 
+// Options of GNU parallel: letters with a value, and long ones without.
+var (
+	parallelValues = set("-j -P -a -S -I -n -N -C -L -d")
+	parallelFlags  = set("--dry-run --keep-order --bar --line-buffer --eta --progress --null --no-notice --will-cite --tag --xargs --group --ungroup --verbose --version --help")
+)
+
 // parallel judges GNU parallel: the template with each literal argument, and never less than a question.
 func (j *judge) parallel(args []string) flow {
 	j.ask("shell.exec", "runs its arguments as commands")
@@ -347,7 +353,7 @@ func (j *judge) parallel(args []string) flow {
 		case list:
 			items = append(items, a)
 		case len(tmpl) == 0 && strings.HasPrefix(a, "-"):
-			if !strings.Contains(a, "=") && (strings.HasPrefix(a, "--") && a != "--dry-run" && a != "--keep-order" && a != "--bar" && a != "--halt-on-error" && a != "--line-buffer" || a == "-j" || a == "-a" || a == "-S" || a == "-I" || a == "-n" || a == "-N" || a == "-C") {
+			if parallelValues[a] || strings.HasPrefix(a, "--") && !strings.Contains(a, "=") && !parallelFlags[a] {
 				i++
 			}
 		default:

@@ -32,8 +32,13 @@ func (j *judge) sed(args []string) flow {
 				delete(p.given, "--expression")
 			}
 		case len(a) > 1 && a[0] == '-':
-			inPlace = inPlace || strings.Contains(cutAt(a, "ef"), "i")
-			i += j.shortOptions(sedSpec, &p, strings.TrimSuffix(strings.ReplaceAll(cutAt(a, "ef"), "i", "")+a[len(cutAt(a, "ef")):], "\x00"), args[i+1:])
+			// In a cluster such as -ni.bak everything after the i is the suffix for the copy.
+			cluster := a
+			if head := cutAt(a, "ef"); strings.Contains(head, "i") {
+				inPlace = true
+				cluster = cutAt(a, "i")
+			}
+			i += j.shortOptions(sedSpec, &p, cluster, args[i+1:])
 			if v, ok := p.given["-e"]; ok {
 				scripts = append(scripts, v)
 				delete(p.given, "-e")

@@ -328,14 +328,22 @@ func (j *judge) printenv(args []string) flow {
 		j.ask("shell.environment", "prints the environment, where credentials are often kept")
 	}
 	for _, a := range args {
-		u := strings.ToUpper(a)
-		for _, s := range [...]string{"KEY", "TOKEN", "SECRET", "PASS", "CRED", "AUTH", "\x00"} {
-			if strings.Contains(u, s) {
-				j.ask("shell.environment", "prints a variable that looks like a credential: "+plain(a))
-			}
+		if credentialName(a) || !known(a) {
+			j.ask("shell.environment", "prints a variable that looks like a credential: "+plain(a))
 		}
 	}
 	return flow{}
+}
+
+// credentialName recognises variables in which credentials are kept.
+func credentialName(name string) bool {
+	u := strings.ToUpper(name)
+	for _, s := range [...]string{"API_KEY", "APIKEY", "ACCESS_KEY", "SECRET", "TOKEN", "PASSWORD", "PASSWD", "CREDENTIAL", "PRIVATE_KEY"} {
+		if strings.Contains(u, s) {
+			return true
+		}
+	}
+	return false
 }
 
 // kill judges signals: asking whether a process lives is fine.

@@ -409,6 +409,9 @@ func (j *judge) declare(c *syntax.DeclClause) {
 				if strings.HasPrefix(w, "-") && strings.Contains(w, "x") {
 					export = true
 				}
+				if strings.HasPrefix(w, "-") && strings.Contains(w, "p") {
+					j.ask("shell.environment", "prints variables, where credentials are often kept")
+				}
 				if n, v, ok := strings.Cut(w, "="); ok && known(n) {
 					j.subscript(n)
 					j.envVar(n, v, export)
