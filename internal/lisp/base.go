@@ -71,6 +71,7 @@ func buildBase() *Image {
 		img.packages[n] = t
 	}
 	img.next = names.count
+	names.sealed = true
 	th := img.Thread(Budget{Steps: 1 << 40, Cells: 1 << 40, Depth: 1 << 14})
 	th.unlock = true
 	for _, e := range prims {

@@ -170,7 +170,7 @@ func (th *Thread) fn(v Value) *Function {
 	case *Symbol:
 		return th.function(v)
 	}
-	th.typeError(v, list(symOr, symFunction, sym("SYMBOL")))
+	th.typeError(v, list(symOr, symFunction, symSymbol))
 	return nil
 }
 

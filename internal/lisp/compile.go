@@ -1,7 +1,5 @@
 package lisp
 
-import "strings"
-
 // compiler turns one top-level form into nodes: macros are expanded, names are
 // resolved to slots, and calls to builtins are bound.
 type compiler struct {
@@ -458,10 +456,15 @@ func (th *Thread) eval(x Value, e env) Value {
 	return code.run(th.push(code.slots))
 }
 
+// evalNow reports whether an eval-when applies: there is no separate compile
+// time here, so loading and executing are the same.
 func (c *compiler) evalNow(situations Value) bool {
-	for _, s := range c.th.items(situations) {
-		if s, ok := s.(*Symbol); ok && strings.HasSuffix(s.name, "EXECUTE") || s == Value(key("EXECUTE")) || s == Value(sym("EVAL")) || s == Value(key("LOAD-TOPLEVEL")) {
-			return true
+	for _, v := range c.th.items(situations) {
+		if s, ok := v.(*Symbol); ok {
+			switch s.name {
+			case "EXECUTE", "LOAD-TOPLEVEL", "EVAL", "LOAD":
+				return true
+			}
 		}
 	}
 	return false

@@ -2,6 +2,7 @@ package lisp
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -340,16 +341,18 @@ type handlerClause struct {
 func cHandlerCase(c *compiler, x *Cons, e env) node {
 	c.want(x, 1, -1)
 	clauses := c.th.items(cdr(x.cdr))
-	if k := len(clauses) - 1; k >= 0 && car(clauses[k]) == Value(keyNoError) {
+	if k := slices.IndexFunc(clauses, func(cl Value) bool { return car(cl) == Value(keyNoError) }); k >= 0 {
+		noError := clauses[k]
+		clauses = append(clauses[:k:k], clauses[k+1:]...)
 		tag := c.th.gensym("NO-ERROR")
 		// The body's values must leave the handlers before the clause runs.
 		ok, vals := c.th.gensym("OK"), c.th.gensym("VALUES")
-		guarded := listTo(listTo(Nil, clauses[:k]...), x.car,
+		guarded := listTo(listTo(Nil, clauses...), x.car,
 			list(symProgn, list(symSetq, vals, list(symMVList, c.nth(x, 1))), list(symSetq, ok, symT), Nil))
 		form := list(symLet, list(list(ok, Nil), list(vals, Nil)),
 			list(symBlock, tag,
 				list(symReturn, tag, list(symMVProg1, guarded,
-					list(symWhen, ok, list(symReturn, tag, list(symApply, cons(symLambda, cdr(clauses[k])), vals)))))))
+					list(symWhen, ok, list(symReturn, tag, list(symApply, cons(symLambda, cdr(noError)), vals)))))))
 		return c.form(form, e)
 	}
 	n := &handlerCaseNode{}
@@ -547,6 +550,9 @@ var conditionPrims = []prim{
 		return Nil
 	}},
 	{usage: "(make-condition type &rest initargs)", doc: "make a condition without signalling it", fn: func(th *Thread, a []Value) Value {
+		if s, ok := a[0].(*Symbol); ok && th.cell(s).class == nil {
+			th.typeError(a[0], classCondition.name)
+		}
 		k := th.classArg(a[0])
 		if k.kind != kindCondition {
 			th.typeError(a[0], classCondition.name)

@@ -805,7 +805,7 @@ func symbolPrims() []prim {
 					th.own(th.symbolArg(s)).special = true
 				}
 			}
-			return Nil
+			return th.values()
 		}},
 		{usage: "(lisp-implementation-type)", doc: "the name of this Lisp", fn: func(th *Thread, _ []Value) Value { return th.str("Passepartout") }},
 		{usage: "(lisp-implementation-version)", doc: "the version of this Lisp", fn: func(th *Thread, _ []Value) Value { return th.str("1") }},

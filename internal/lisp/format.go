@@ -174,6 +174,9 @@ func (p *fparser) directive() directive {
 		default:
 			p.pos += n
 			d.char = unicode.ToUpper(c)
+			if c == '\n' && !d.colon {
+				p.pos = len(p.src) - len(strings.TrimLeft(p.src[p.pos:], " \t\n\r"))
+			}
 			return d
 		}
 	}
@@ -197,19 +200,7 @@ func (f *formatter) param(d *directive, i, def int) int {
 	if i >= len(d.params) {
 		return def
 	}
-	p := &d.params[i]
-	switch {
-	case p.v:
-		switch v := f.next().(type) {
-		case Int:
-			return f.bounded(int(v))
-		case Char:
-			return int(v)
-		}
-		return def
-	case p.hash:
-		return len(f.args)
-	case p.set:
+	if p := &d.params[i]; p.set {
 		return f.bounded(p.n)
 	}
 	return def
@@ -242,16 +233,46 @@ func (f *formatter) run(ds []directive) escape {
 			continue
 		}
 		if d.char == '^' {
-			if e := f.caret(d); e != goOn {
+			if e := f.caret(f.resolved(d)); e != goOn {
 				return e
 			}
 			continue
 		}
-		if e := f.directive(d); e != goOn {
+		if e := f.directive(f.resolved(d)); e != goOn {
 			return e
 		}
 	}
 	return goOn
+}
+
+// resolved replaces the parameters that come from the arguments: they are
+// taken before the directive takes its own.
+func (f *formatter) resolved(d *directive) *directive {
+	late := false
+	for _, p := range d.params {
+		late = late || p.v || p.hash
+	}
+	if !late {
+		return d
+	}
+	c := *d
+	c.params = make([]fparam, len(d.params))
+	for i, p := range d.params {
+		switch {
+		case p.hash:
+			p = fparam{set: true, n: len(f.args)}
+		case p.v:
+			p = fparam{}
+			switch v := f.next().(type) {
+			case Int:
+				p = fparam{set: true, n: f.bounded(int(v))}
+			case Char:
+				p = fparam{set: true, n: int(v), c: true}
+			}
+		}
+		c.params[i] = p
+	}
+	return &c
 }
 
 // caret is ~^: stop when no arguments are left, or the parameters say so.
@@ -383,7 +404,7 @@ func (f *formatter) integer(d *directive, base, skip int) {
 		f.th.bind(symPrintRadix, Nil)
 		s := f.th.princ(v)
 		f.th.unbind(mark)
-		f.padded(s, width, 1, 0, pad, true)
+		f.write(s)
 		return
 	}
 	f.th.step(bigCost(n))
@@ -441,7 +462,12 @@ func (f *formatter) radix(d *directive) {
 }
 
 func (f *formatter) char(d *directive) {
-	c := f.th.charArg(f.next())
+	v := f.next()
+	ch, ok := v.(Char)
+	if !ok {
+		f.fail(f.th.show(v) + " is not of type CHARACTER")
+	}
+	c := rune(ch)
 	switch {
 	case d.at:
 		f.write("#\\" + charName(c))
@@ -463,8 +489,7 @@ func (f *formatter) fresh(d *directive) {
 	f.repeat("\n", n-1)
 }
 
-// newline is tilde-newline: it and the white space after it are dropped. The
-// white space is in the text that follows, so it is trimmed while parsing.
+// newline is tilde-newline; the white space after it was dropped while parsing.
 func (f *formatter) newline(d *directive) {
 	if d.at {
 		f.write("\n")

@@ -1,3 +1,27 @@
+// Package lisp is a jailed Common Lisp: the language skills and their gates are
+// written in. It agrees with SBCL wherever the two overlap, which a test checks
+// form by form; docs/lisp.md lists what differs on purpose.
+//
+// Source is read, macros are expanded, names are resolved to slots, and the
+// result is a tree of small nodes that is run. The central types:
+//
+//   - [Image] is a loaded world: packages, functions, variables. It is immutable
+//     and shared by any number of threads. [New] makes the first one, from the
+//     language and the functions the host hands in.
+//   - [Thread] is one metered run over an image. What it defines, assigns or
+//     interns stays in the thread, until [Thread.Freeze] makes a new image of it.
+//   - [Budget] bounds a thread: steps, cells, depth, output. The zero Budget
+//     permits nothing, and a program cannot catch running out.
+//   - [Builtin] is a host function as data. The package itself has no power: no
+//     file, network, process, clock or randomness. [Thread.Drop] takes powers
+//     away; nothing gives them back.
+//   - [Value] is a Lisp object; [Thread.FromData] and [Thread.ToData] convert to
+//     and from the immutable data of package sexp.
+//
+// Two rules a newcomer will break. Inside the package an error is a panic that
+// carries a Lisp condition, and only guard turns it into a Go error: never call
+// Lisp from outside a guard. And every loop over data a program made must charge
+// the meter, because that data may be circular or huge.
 package lisp
 
 import (
@@ -47,7 +71,10 @@ type Image struct {
 	current  *Package           // *PACKAGE* of new threads
 }
 
-var kernelPackage = names.addPackage("PASSEPARTOUT-KERNEL")
+var (
+	kernelPackage = names.addPackage("PASSEPARTOUT-KERNEL", "%")
+	_             = names.addUsing(clPackage, "PASSEPARTOUT-PRELUDE")
+)
 
 // kernel names the functions that macros expand to and programs do not call.
 func kernel(name string) *Symbol { return names.intern(kernelPackage, name) }
@@ -107,7 +134,7 @@ func (th *Thread) hostName(name string) *Symbol {
 	}
 	t := th.findPackage(pkg)
 	if t == nil {
-		t = th.makePackage(pkg, nil, []*Package{clPackage})
+		t = th.makePackage(pkg, nil, nil)
 		t.open = true
 	}
 	return th.intern(strings.TrimPrefix(rest, ":"), t.pkg)

@@ -190,10 +190,10 @@ func biListLength(th *Thread, x Value) Value {
 		th.step(1)
 		n++
 		if n%2 == 0 {
-			slow = cdr(slow)
-			if c == slow {
+			if Value(c) == slow {
 				return Nil
 			}
+			slow = cdr(slow)
 		}
 		x = c.cdr
 	}
@@ -682,6 +682,21 @@ func listPrims() []prim {
 				tail = th.cons(x, tail)
 			}
 			return tail
+		}},
+		{usage: "(nreconc list tail)", doc: "the list reversed, in front of tail", fn: func(th *Thread, a []Value) Value {
+			return biAppend(th, []Value{biReverse(th, a[0]), a[1]})
+		}},
+		{usage: "(make-list size &key initial-element)", doc: "a list of that many elements", fn: func(th *Thread, a []Value) Value {
+			n, init := th.index(a[0]), a[1]
+			if init == nil {
+				init = Nil
+			}
+			th.alloc(n)
+			var l Value = Nil
+			for range n {
+				l = &Cons{init, l}
+			}
+			return l
 		}},
 		{usage: "(last list &optional n)", doc: "the last n conses", fn: biLast},
 		{usage: "(butlast list &optional n)", doc: "a copy without the last n elements", fn: biButlast},

@@ -559,7 +559,6 @@ func (l *looper) accum(kind string, into *Symbol) *accum {
 	default:
 		init := Value(Int(0))
 		if kind == "MAX" || kind == "MIN" {
-			init = Nil
 			a.used = l.temp("USED", Nil)
 		}
 		a.v = l.c.th.gensym("ACCUM")

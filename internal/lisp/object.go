@@ -267,7 +267,7 @@ func (th *Thread) classArg(v Value) *class {
 		if k := th.cell(x).class; k != nil {
 			return k
 		}
-		th.fail(classSimpleError, "There is no class named %s.", th.show(v))
+		th.raise(th.condition(classCellError, "There is no class named "+th.show(v)+".", symName, v))
 	}
 	th.typeError(v, symClassType)
 	return nil
@@ -664,6 +664,22 @@ func mDefmethod(c *compiler, x *Cons, _ env) Value {
 			specs = append(specs, quoted(symT))
 		}
 		params = append(params, p)
+	}
+	for i, p := range params {
+		// The generic function accepts the keys of all its methods.
+		if p == Value(symKey) {
+			at := len(params)
+			for j := i; j < len(params); j++ {
+				if params[j] == Value(symAux) || params[j] == Value(symAllow) {
+					at = j
+					break
+				}
+			}
+			if at == len(params) || params[at] != Value(symAllow) {
+				params = append(params[:at:at], append([]Value{symAllow}, params[at:]...)...)
+			}
+			break
+		}
 	}
 	next, args := Value(c.th.gensym("NEXT")), Value(c.th.gensym("ARGS"))
 	parts := c.body(list(words[1:]...), true)

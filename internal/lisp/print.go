@@ -97,7 +97,7 @@ func (p *printer) print(v Value) {
 		p.str(p.th.floatString(v))
 	case Char:
 		if p.escape {
-			p.str("#\\" + charName(rune(v)))
+			p.str("#\\" + printedChar(rune(v)))
 		} else {
 			p.str(string(rune(v)))
 		}
@@ -236,34 +236,30 @@ func (p *printer) needsBars(s string) bool {
 	return looksNumeric(s, p.base)
 }
 
-// looksNumeric reports whether a token could be taken for a number.
+// looksNumeric reports whether a token is a potential number: made of digits,
+// signs, ratio and point marks and single letters, with a digit somewhere,
+// starting like a number and not ending in a sign.
 func looksNumeric(s string, base int) bool {
-	if parseInteger(s, max(base, 10)) != nil {
-		return true
-	}
-	if s[len(s)-1] == '.' && parseInteger(s[:len(s)-1], 10) != nil {
-		return true
-	}
-	if n, d, ok := strings.Cut(s, "/"); ok {
-		return parseInteger(n, max(base, 10)) != nil && parseInteger(d, max(base, 10)) != nil && d[0] != '+' && d[0] != '-'
-	}
-	t := strings.TrimLeft(s, "+-")
-	if len(s)-len(t) > 1 || t == "" || (t[0] < '0' || t[0] > '9') && t[0] != '.' {
-		return false
-	}
-	i := strings.IndexAny(t, "ESFDL")
-	mant := t
-	if i >= 0 {
-		if !wholeExponent(t[i+1:]) {
+	digit := false
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case c >= '0' && c <= '9':
+			digit = true
+		case strings.IndexByte("+-/.^_", c) >= 0:
+		case digitIn(rune(c), base):
+			digit = true
+		case c >= 'A' && c <= 'Z':
+			if i+1 < len(s) && s[i+1] >= 'A' && s[i+1] <= 'Z' {
+				return false
+			}
+		default:
 			return false
 		}
-		mant = t[:i]
 	}
-	w, f, dot := strings.Cut(mant, ".")
-	if strings.Trim(w+f, "0123456789") != "" || w+f == "" {
-		return false
-	}
-	return i >= 0 && (f != "" || w != "") || dot && f != ""
+	first, last := s[0], s[len(s)-1]
+	starts := digitIn(rune(first), base) || strings.IndexByte("+-.^_", first) >= 0
+	return digit && starts && last != '+' && last != '-'
 }
 
 func (p *printer) cased(s string) string {
@@ -462,7 +458,7 @@ func floatDigits(f float64, bits int, mark byte, always bool) string {
 	s := strconv.FormatFloat(math.Abs(f), 'e', -1, bits)
 	mant, exp, _ := strings.Cut(s, "e")
 	e, _ := strconv.Atoi(exp)
-	digits := strings.Replace(mant, ".", "", 1)
+	digits := tieUp(math.Abs(f), strings.Replace(mant, ".", "", 1), bits)
 	sign := ""
 	if math.Signbit(f) {
 		sign = "-"
@@ -482,6 +478,24 @@ func floatDigits(f float64, bits int, mark byte, always bool) string {
 		frac = "0"
 	}
 	return fmt.Sprintf("%s%s.%s%c%d", sign, digits[:1], frac, mark, e)
+}
+
+// tieUp chooses between two shortest forms that are equally near as SBCL does:
+// the greater one, where strconv takes the even one.
+func tieUp(f float64, digits string, bits int) string {
+	n := len(digits)
+	exact := strconv.FormatFloat(f, 'e', n+30, 64)
+	exact = strings.Replace(exact[:strings.IndexByte(exact, 'e')], ".", "", 1)
+	if exact[:n] != digits || exact[n] != '5' || strings.Trim(exact[n+1:], "0") != "" || digits[n-1] == '9' {
+		return digits
+	}
+	up := digits[:n-1] + string(digits[n-1]+1)
+	e := strconv.FormatFloat(f, 'e', -1, bits)
+	again, err := strconv.ParseFloat(up[:1]+"."+up[1:]+e[strings.IndexByte(e, 'e'):], bits)
+	if err != nil || again != f {
+		return digits
+	}
+	return up
 }
 
 // plainDigits writes d.ddd × 10^e without an exponent.

@@ -288,6 +288,11 @@ func (r *reader) dispatch() (Value, bool) {
 		r.fail(false, "illegal radix in #R")
 	case '*':
 		return r.bits(), true
+	case 'a', 'A':
+		if num >= 0 {
+			return r.array(num), true
+		}
+		r.fail(false, "no dimensions argument to #A")
 	case '+', '-':
 		return r.feature(c == '+')
 	case '.':
@@ -338,7 +343,11 @@ func (r *reader) char() Value {
 }
 
 func (r *reader) vector(num int) Value {
-	elems := r.th.items(r.list())
+	l := r.list()
+	if c, ok := l.(*Cons); ok && r.th.lastCons(c).cdr != Value(Nil) {
+		r.fail(false, "a vector cannot be dotted")
+	}
+	elems := r.th.items(l)
 	r.th.alloc(len(elems))
 	if num >= 0 {
 		if len(elems) > num || len(elems) == 0 && num > 0 {
@@ -350,6 +359,32 @@ func (r *reader) vector(num int) Value {
 		}
 	}
 	return newVector(elems)
+}
+
+// array reads the contents of #nA; the dimensions are those of its first parts.
+func (r *reader) array(rank int) Value {
+	contents := r.mustRead()
+	dims := []int{}
+	part := contents
+	for range rank {
+		items := r.th.seq(part)
+		dims = append(dims, len(items))
+		if len(items) == 0 {
+			break
+		}
+		part = items[0]
+	}
+	size := 1
+	for _, d := range dims {
+		size *= d
+	}
+	r.th.alloc(1 + size)
+	a := &array{items: make([]Value, size), dims: dims, fill: noFill, elem: symT}
+	if len(dims) == 1 {
+		a.dims = nil
+	}
+	r.th.fillContents(a.items, dims, contents)
+	return a
 }
 
 func (r *reader) bits() Value {
@@ -605,6 +640,9 @@ func (th *Thread) parseNumber(s string, base int) Value {
 		num, den := parseInteger(n, base), parseInteger(d, base)
 		if num == nil || den == nil || d[0] == '+' || d[0] == '-' {
 			return nil
+		}
+		if isZero(den) {
+			th.fail(classReaderError, "division by zero in the number %s", s)
 		}
 		return th.divide(num, den)
 	}

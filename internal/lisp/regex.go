@@ -440,6 +440,7 @@ var regexPrims = []prim{
 	{usage: "(cl-ppcre:create-scanner regex &key case-insensitive-mode multi-line-mode single-line-mode extended-mode destructive)", doc: "a compiled regular expression", fn: biCreateScanner},
 	{usage: "(cl-ppcre:quote-meta-chars string &key start end)", doc: "the string with special characters escaped", fn: func(th *Thread, a []Value) Value {
 		t, _ := th.part(th.stringArg(a[0]), a[1], a[2])
-		return th.str(quoteMeta(t))
+		q := quoteMeta(t)
+		return th.values(th.str(q), mkBool(q != t))
 	}},
 }

@@ -29,7 +29,6 @@ func storeTable() map[*Symbol]*Symbol {
 		sym("SYMBOL-FUNCTION"): kernel("SET-FDEFINITION"), sym("FDEFINITION"): kernel("SET-FDEFINITION"), sym("SYMBOL-PLIST"): kernel("SET-PLIST"),
 		sym("MACRO-FUNCTION"): kernel("SET-MACRO-FUNCTION"), sym("GET"): kernel("STORE-PROPERTY"), sym("FILL-POINTER"): kernel("SET-FILL-POINTER"),
 		sym("SLOT-VALUE"): kernel("SET-SLOT-VALUE"), sym("DOCUMENTATION"): kernel("SET-DOCUMENTATION"), sym("SUBSEQ"): kernel("SET-SUBSEQ"),
-		sym("FIND-CLASS"): kernel("SET-FIND-CLASS"),
 	}
 	for _, n := range []string{"SECOND", "THIRD", "FOURTH", "FIFTH", "SIXTH", "SEVENTH", "EIGHTH", "NINTH", "TENTH"} {
 		t[sym(n)] = kernel("SET-" + n)
@@ -209,7 +208,8 @@ func mIncf(c *compiler, x *Cons, e env, op *Symbol) Value {
 	if cdr(x.cdr) != Value(Nil) {
 		delta = c.nth(x, 2)
 	}
-	if len(binds) > 0 {
+	if _, form := delta.(*Cons); form || len(binds) > 0 {
+		// The delta is evaluated before the place is read.
 		t := Value(c.th.gensym("DELTA"))
 		binds = append(binds, list(t, delta))
 		delta = t

@@ -90,7 +90,7 @@ func cFunction(c *compiler, x *Cons, e env) node {
 		switch name.car {
 		case symLambda:
 			return c.lambdaForm(name, nil, e)
-		case kernel("NAMED-LAMBDA"):
+		case symNamedLambda:
 			return cNamedLambda(c, name, e)
 		case symSetf:
 			s := c.symbol(car(name.cdr), "function")
@@ -180,6 +180,11 @@ func (c *compiler) chain(forms []Value, e env) []node {
 
 func cLet(c *compiler, x *Cons, e env, sequential bool) node {
 	c.want(x, 1, -1)
+	if c.nth(x, 1) != Value(Nil) {
+		if _, ok := c.nth(x, 1).(*Cons); !ok {
+			c.bad("let: want a list of bindings, found %s", c.th.show(c.nth(x, 1)))
+		}
+	}
 	specs := c.th.items(c.nth(x, 1))
 	parts := c.body(cdr(x.cdr), false)
 	if len(specs) == 0 {
@@ -198,6 +203,11 @@ func cLet(c *compiler, x *Cons, e env, sequential bool) node {
 		}
 		v := &n.vars[i]
 		sym := c.varName(name)
+		for _, earlier := range specs[:i] {
+			if !sequential && (earlier == name || car(earlier) == name) {
+				c.bad("let: the variable %s is bound twice", sym.name)
+			}
+		}
 		if sequential {
 			v.init = c.arg(init, inner)
 		} else {
@@ -709,17 +719,19 @@ func cDolist(c *compiler, x *Cons, e env) node {
 	}
 	return c.block(&blockNode{}, Nil, e, func(e env) node {
 		n := &dolistNode{list: c.arg(spec[1], e)}
-		n.body, n.result = c.loopBody(x, spec, e, &n.v)
+		n.body, n.result = c.loopBody(x, spec, e, &n.v, false)
 		return n
 	})
 }
 
 // loopBody declares the variable of dolist or dotimes and compiles the body.
-func (c *compiler) loopBody(x *Cons, spec []Value, e env, lv *letVar) (body, result node) {
+// A variable the loop itself assigns is shared by all closures over it.
+func (c *compiler) loopBody(x *Cons, spec []Value, e env, lv *letVar, assigned bool) (body, result node) {
 	parts := c.body(cdr(x.cdr), false)
 	s := c.varName(spec[0])
 	inner := e.declare(parts.specials)
 	v := e.fn.newVar()
+	v.assigned = assigned
 	if c.isSpecial(s, parts.specials) {
 		lv.special = s
 		inner.vars = &binding{next: inner.vars, sym: s, special: true}
@@ -778,7 +790,7 @@ func cDotimes(c *compiler, x *Cons, e env) node {
 	}
 	return c.block(&blockNode{}, Nil, e, func(e env) node {
 		n := &dotimesNode{count: c.arg(spec[1], e)}
-		n.body, n.result = c.loopBody(x, spec, e, &n.v)
+		n.body, n.result = c.loopBody(x, spec, e, &n.v, true)
 		return n
 	})
 }

@@ -266,6 +266,10 @@ var streamPrims = []prim{
 		return &stream{null: true}
 	}},
 	{usage: "(passepartout-kernel:string-target string)", doc: "a stream that writes into a string with a fill pointer", fn1: func(th *Thread, x Value) Value { return &stream{target: th.stringArg(x)} }},
+	{usage: "(passepartout-kernel:stream-position stream)", doc: "characters read so far", fn1: func(th *Thread, x Value) Value {
+		s := th.inStream(x)
+		return mkInt(int64(utf8.RuneCountInString(s.src[:s.pos])))
+	}},
 	{usage: "(read &optional stream eof-error-p eof-value recursive-p)", doc: "read one object; nothing is evaluated", fn: biRead},
 	{usage: "(read-preserving-whitespace &optional stream eof-error-p eof-value recursive-p)", doc: "read one object, leaving the space after it", fn: func(th *Thread, a []Value) Value {
 		return th.readFrom(th.inStream(a[0]), a[1], a[2], true)

@@ -47,6 +47,15 @@ func charName(c rune) string {
 	return string(c)
 }
 
+// printedChar is what follows #\ when a character is printed: SBCL writes a
+// space as itself.
+func printedChar(c rune) string {
+	if c == ' ' {
+		return " "
+	}
+	return charName(c)
+}
+
 // designated resolves a string designator.
 func (th *Thread) designated(v Value) *Str {
 	switch v := v.(type) {

@@ -118,6 +118,7 @@ func (t *pkgTable) symbols() []*Symbol {
 type registry struct {
 	tables map[string]*pkgTable
 	count  int
+	sealed bool // the base image exists: names can only be looked up
 }
 
 var (
@@ -149,6 +150,13 @@ func (r *registry) addUser(cl *Package) *Package {
 	return p
 }
 
+// addUsing makes a locked package that uses another.
+func (r *registry) addUsing(used *Package, name string) *Package {
+	p := r.addPackage(name)
+	r.tables[p.name].uses = []*Package{used}
+	return p
+}
+
 // addKeyword makes the package everybody may add to.
 func (r *registry) addKeyword() *Package {
 	p := r.addPackage("KEYWORD")
@@ -160,6 +168,9 @@ func (r *registry) intern(p *Package, name string) *Symbol {
 	t := r.tables[p.name]
 	if s, ok := t.present[name]; ok {
 		return s
+	}
+	if r.sealed {
+		panic("lisp: the name " + name + " was not declared before the base image was built")
 	}
 	s := &Symbol{name: name, pkg: p, idx: r.count}
 	r.count++

@@ -377,3 +377,14 @@ func Exhausted(err error) bool {
 	var e *ExhaustedError
 	return errors.As(err, &e)
 }
+
+// Renew gives the thread a new budget, also after the last one was used up. It
+// is for hosts that run one thread for long, like a REPL: between calls, never
+// from a builtin.
+func (th *Thread) Renew(b Budget) {
+	if th.dead != nil && !Exhausted(th.dead) {
+		return
+	}
+	th.dead = nil
+	th.budget, th.steps, th.cells, th.depth, th.out = b, b.Steps, b.Cells, 0, nil
+}

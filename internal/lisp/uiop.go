@@ -20,6 +20,9 @@ func biSplitString(th *Thread, a []Value) Value {
 	}
 	text := s.text()
 	th.step(uint64(1 + len(text)/16))
+	if text == "" {
+		return Nil
+	}
 	var out []Value
 	for {
 		i := strings.LastIndexAny(text, sep)
