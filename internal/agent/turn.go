@@ -160,7 +160,7 @@ func (t *turn) listen() phase {
 	}
 	t.s.hear(llm.Message{Role: llm.User, Text: text})
 	if t.sig.Origin.Role == proto.RoleOwner {
-		t.s.said = keep(append(t.s.said, text), maxTalk)
+		t.s.said = keep(append(t.s.said, t.a.Redact(text)), maxTalk) // it will be recorded
 	} else {
 		t.s.taint = t.s.taint.Join(proto.Taint{Untrusted: true})
 	}

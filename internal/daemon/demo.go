@@ -15,8 +15,11 @@ import (
 //go:embed demo
 var demoFiles embed.FS
 
-// permissionsFile is where the table of tools stands in the memex.
-const permissionsFile = "system/permissions.org"
+// Where the table of tools and the rules stand in the memex.
+const (
+	permissionsFile = "system/permissions.org"
+	rulesFile       = "system/rules.org"
+)
 
 // demoDay is a date in the demo's files, as days from today: @{+2}.
 var demoDay = regexp.MustCompile(`@\{([+-]\d+)\}`)

@@ -16,7 +16,7 @@ import (
 )
 
 // policyFiles are the Org files a policy is read from, in the memex.
-var policyFiles = []string{permissionsFile, "system/rules.org"}
+var policyFiles = []string{permissionsFile, rulesFile}
 
 // A policySource keeps the chain in step with the policy's files: it looks at
 // them before each use. A file that does not parse leaves the last good policy in
@@ -107,7 +107,8 @@ func equalStates(a, b []fileState) bool {
 	return true
 }
 
-func (p *policySource) build() (*gate.Chain, error) {
+// load reads the policy as its files say now.
+func (p *policySource) load() (gate.Policy, error) {
 	pol := p.base
 	perms, name, err := p.read(permissionsFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -115,19 +116,27 @@ func (p *policySource) build() (*gate.Chain, error) {
 		perms, err = demoFiles.ReadFile("demo/" + permissionsFile)
 	}
 	if err != nil {
-		return nil, err
+		return pol, err
 	}
 	if pol.Permissions, err = gate.ParsePermissions(name, perms, p.vocabulary); err != nil {
-		return nil, err
+		return pol, err
 	}
-	rules, name, err := p.read(policyFiles[1])
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+	rules, name, err := p.read(rulesFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return pol, nil
 	}
-	if err == nil {
-		if pol.Rules, err = gate.ParseRules(name, rules, p.vocabulary); err != nil {
-			return nil, err
-		}
+	if err != nil {
+		return pol, err
+	}
+	pol.Rules, err = gate.ParseRules(name, rules, p.vocabulary)
+	return pol, err
+}
+
+// build makes the chain of the policy, and records a policy that is new.
+func (p *policySource) build() (*gate.Chain, error) {
+	pol, err := p.load()
+	if err != nil {
+		return nil, err
 	}
 	c, err := gate.Standard(pol, p.vocabulary, p.extra...)
 	if err != nil {

@@ -22,7 +22,7 @@ const (
 // A world answers the gates' questions about this machine. It only reads.
 type world struct {
 	scanner *secret.Scanner
-	memory  *memory.Store
+	memory  *memory.Store // nil: no heading is known
 }
 
 var _ gate.World = world{}
@@ -107,6 +107,9 @@ func (w world) Know(what, text string) []string {
 		slices.Sort(out)
 		return slices.Compact(out)
 	case "tags":
+		if w.memory == nil {
+			return nil
+		}
 		return w.memory.Tags(text)
 	case "links":
 		return linkNames(text)

@@ -1,0 +1,34 @@
+package daemon
+
+import (
+	"passepartout/internal/gate"
+	"passepartout/internal/proto"
+	"passepartout/internal/secret"
+)
+
+// A Bench judges actions as the daemon of the same settings would, while none
+// runs. Nothing is carried out and nothing is recorded.
+type Bench struct {
+	Vocabulary *proto.Vocabulary
+	Policy     gate.Policy
+	World      gate.World
+}
+
+// OpenBench reads the policy of these settings. Of the memex only the policy's
+// files are looked at.
+func OpenBench(s Settings) (*Bench, error) {
+	d := &Daemon{s: s, now: s.Now}
+	table, err := d.actuators()
+	if err != nil {
+		return nil, err
+	}
+	source := &policySource{memex: s.MemexDir, base: d.basePolicy(), vocabulary: table.Vocabulary()}
+	pol, err := source.load()
+	if err != nil {
+		return nil, err
+	}
+	return &Bench{
+		Vocabulary: table.Vocabulary(), Policy: pol,
+		World: world{scanner: secret.Default().WithValues(s.Secrets)},
+	}, nil
+}
