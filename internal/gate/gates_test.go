@@ -385,6 +385,14 @@ func TestLispMustRead(t *testing.T) {
 	})
 }
 
+func TestLispErrorsNameTheLineOfTheFile(t *testing.T) {
+	text := "* Note\n#+begin_src lisp\n(ok)\n#+end_src\n\n#+begin_src lisp\n(fine)\n  )\n#+end_src\n"
+	r := standard(t, policy()).Decide(action(t, "tool.write-file", "FILEPATH", "a.org", "CONTENT", text), facts())
+	if v := verdictOf(t, r, "dispatcher/lisp"); !strings.Contains(v.Reason, "a.org:8:3") {
+		t.Errorf("the reason is %q, want the line in the file", v.Reason)
+	}
+}
+
 func TestTheLintWarnsAndNothingMore(t *testing.T) {
 	f := facts()
 	f.World = world{marks: map[string]string{"hunter2": "password"}}

@@ -19,7 +19,7 @@ func judgeLisp(v *view) Verdict {
 		if a.means != proto.Code {
 			continue
 		}
-		if err := readsAsLisp("", a.text); err != nil {
+		if err := readsAsLisp("", a.text, 1); err != nil {
 			return unreadable(string(a.name), err)
 		}
 	}
@@ -27,12 +27,12 @@ func judgeLisp(v *view) Verdict {
 	for _, a := range v.texts(proto.Content) {
 		switch strings.ToLower(path.Ext(name)) {
 		case ".lisp", ".lsp", ".cl", ".asd":
-			if err := readsAsLisp(name, a.text); err != nil {
+			if err := readsAsLisp(name, a.text, 1); err != nil {
 				return unreadable(string(a.name), err)
 			}
 		case ".org":
-			for _, code := range lispBlocks(a.text) {
-				if err := readsAsLisp(name, code); err != nil {
+			for _, b := range lispBlocks(a.text) {
+				if err := readsAsLisp(name, b.text, b.line); err != nil {
 					return unreadable(string(a.name), err)
 				}
 			}
@@ -55,12 +55,18 @@ func (v *view) writtenName() string {
 	return ""
 }
 
-func readsAsLisp(file, src string) error {
+// readsAsLisp reads src, which begins at a line of the file, to its end.
+func readsAsLisp(file, src string, line int) error {
 	r := sexp.NewReader([]byte(src), sexp.Options{File: file, Lisp: true})
 	for {
 		_, err := r.Read()
 		if errors.Is(err, io.EOF) {
 			return nil
+		}
+		if syntax := (*sexp.SyntaxError)(nil); errors.As(err, &syntax) {
+			moved := *syntax
+			moved.Line += line - 1
+			return &moved
 		}
 		if err != nil {
 			return err
@@ -68,19 +74,24 @@ func readsAsLisp(file, src string) error {
 	}
 }
 
-// lispBlocks returns the text of every Lisp source block of an Org text. Each is
-// blanked into its place, so that errors name the line of the file.
-func lispBlocks(text string) []string {
+// A lispBlock is the text of a source block and the line it begins at.
+type lispBlock struct {
+	text string
+	line int
+}
+
+// lispBlocks returns every Lisp source block of an Org text.
+func lispBlocks(text string) []lispBlock {
 	if !strings.Contains(strings.ToLower(text), "#+begin_src") {
 		return nil
 	}
 	f := org.Parse([]byte(text))
 	lines := f.Lines()
-	var out []string
+	var out []lispBlock
 	for _, b := range f.Contents().Blocks {
 		lang := strings.ToLower(b.Language)
 		if b.Name == "SRC" && (lang == "lisp" || lang == "common-lisp") {
-			out = append(out, strings.Repeat("\n", lines.At(b.Inner.Start)-1)+f.Text(b.Inner))
+			out = append(out, lispBlock{f.Text(b.Inner), lines.At(b.Inner.Start)})
 		}
 	}
 	return out

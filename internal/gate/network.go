@@ -153,13 +153,15 @@ func targetLen(s string) int {
 // label finds the words shown for a target that stands between before and after:
 // [label](target) or [[target][label]].
 func label(before, after string) string {
+	const far = 256 // a longer label is none
+	before = before[max(0, len(before)-far):]
 	if rest, ok := strings.CutSuffix(strings.TrimRight(before, " <"), "]("); ok {
 		if i := strings.LastIndexByte(rest, '['); i >= 0 {
 			return rest[i+1:]
 		}
 	}
 	if rest, ok := strings.CutPrefix(after, "]["); ok && strings.HasSuffix(before, "[[") {
-		words, _, _ := strings.Cut(rest, "]")
+		words, _, _ := strings.Cut(rest[:min(len(rest), far)], "]")
 		return words
 	}
 	return ""

@@ -13,28 +13,36 @@ import (
 )
 
 // glob reports whether s fits a pattern in which * stands for any run of
-// characters, except sep when there is one, and ** for any run at all.
+// characters, except sep when there is one, and ** for any run at all. It goes back
+// to the last star only, or to the last ** where a * cannot reach further, so its
+// time is bounded by the product of the lengths.
 func glob(pattern, s string, sep byte) bool {
-	for pattern != "" {
-		if pattern[0] != '*' {
-			if s == "" || s[0] != pattern[0] {
-				return false
+	type mark struct{ p, s int } // where to go on when the star takes one more
+	star, deep := mark{-1, 0}, mark{-1, 0}
+	i, j := 0, 0
+	for j < len(s) {
+		switch {
+		case i < len(pattern) && pattern[i] == '*':
+			stars := len(pattern[i:]) - len(strings.TrimLeft(pattern[i:], "*"))
+			i += stars
+			star = mark{i, j}
+			if sep == 0 || stars > 1 {
+				deep, star = star, mark{-1, 0}
 			}
-			pattern, s = pattern[1:], s[1:]
-			continue
-		}
-		rest := strings.TrimLeft(pattern, "*")
-		deep := sep == 0 || len(pattern)-len(rest) > 1
-		for i := 0; ; i++ {
-			if glob(rest, s[i:], sep) {
-				return true
-			}
-			if i == len(s) || !deep && s[i] == sep {
-				return false
-			}
+		case i < len(pattern) && pattern[i] == s[j]:
+			i, j = i+1, j+1
+		case star.p >= 0 && s[star.s] != sep:
+			star.s++
+			i, j = star.p, star.s
+		case deep.p >= 0:
+			deep.s++
+			star = mark{-1, 0}
+			i, j = deep.p, deep.s
+		default:
+			return false
 		}
 	}
-	return s == ""
+	return strings.Trim(pattern[i:], "*") == ""
 }
 
 func hostFits(pattern, address string) bool {
@@ -101,7 +109,7 @@ func evasive(word string) bool {
 
 // plainWords splits a command that is nothing but words, some in quotes.
 func plainWords(s string) ([]string, bool) {
-	if strings.ContainsAny(s, "$`;&|<>(){}[]*?~#!\\=\n\r\x00") {
+	if strings.ContainsAny(s, "$`;&|<>(){}[]*?~#!\\\n\r\x00") {
 		return nil, false
 	}
 	var out []string
@@ -129,7 +137,7 @@ func plainWords(s string) ([]string, bool) {
 	if inWord {
 		out = append(out, word.String())
 	}
-	return out, quote == 0 && len(out) > 0
+	return out, quote == 0 && len(out) > 0 && !strings.Contains(out[0], "=") // which would be an assignment
 }
 
 // dynamic marks what a word holds that is only known when it runs.

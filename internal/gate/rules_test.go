@@ -176,6 +176,7 @@ func TestAnAllowRuleMatchesPlainCommandsOnly(t *testing.T) {
 		"deploy --env test > out":              gate.Ask,
 		"deploy --env test & deploy other":     gate.Ask,
 		"deploy --env test\ndeploy other":      gate.Ask,
+		"deploy=x --env test":                  gate.Ask,
 		"A=1 deploy --env test":                gate.Ask,
 		"./deploy --env test":                  gate.Ask,
 		"env deploy --env test":                gate.Ask,
@@ -211,6 +212,29 @@ func TestADenyRuleSeesThroughWrappers(t *testing.T) {
 	for _, cmd := range []string{"npm pack", "echo publish", "npm view publish"} {
 		if v := verdictOf(t, c.Decide(action(t, "shell.run", "CMD", cmd), facts()), "rules"); v.Decision != gate.Allow {
 			t.Errorf("%q is caught by the rule", cmd)
+		}
+	}
+}
+
+func TestPatternsMeanWhatTheySay(t *testing.T) {
+	for _, tt := range []struct {
+		pattern, text string
+		path, want    bool
+	}{
+		{"/srv/*.csv", "/srv/a.csv", true, true}, {"/srv/*.csv", "/srv/a/b.csv", true, false}, {"/srv/**.csv", "/srv/a/b.csv", true, true},
+		{"/srv/*/x/**/z", "/srv/a/x/b/c/z", true, true}, {"/srv/*/x/**/z", "/srv/a/b/x/c/z", true, false}, {"/srv/**/a/*b", "/srv/q/a/r/a/xb", true, true},
+		{"/srv/**/a/*b", "/srv/q/a/r/a/x/b", true, false}, {"/srv/a*", "/srv/a", true, true}, {"/srv/a", "/srv/ab", true, false},
+		{"*lamp*", "the lamp is broken", false, true}, {"*lamp*", "the lam is broken", false, false}, {"a*b*c", "a-b-b-c", false, true}, {"a*b*c", "a-c-b", false, false},
+		{"*a*a*a*a*a*a*a*a*a*b", strings.Repeat("a", 20_000), false, false},
+	} {
+		verb, arg := "tool.create-skill", sexp.Keyword("NAME")
+		if tt.path {
+			verb, arg = "tool.read-file", "FILEPATH"
+		}
+		rule := gate.Rule{Name: "r", Decision: gate.Deny, Verb: verb, When: []gate.Condition{{Arg: arg, Pattern: tt.pattern}}, Where: "r:1"}
+		v := verdictOf(t, standard(t, withRules(t, rule)).Decide(action(t, verb, string(arg), tt.text), facts()), "rules")
+		if (v.Code == "rule.deny") != tt.want {
+			t.Errorf("%q on %.40q: %s", tt.pattern, tt.text, v.Code)
 		}
 	}
 }
