@@ -137,7 +137,7 @@ func (s *search) found(start string) string {
 // findActions judges -delete and -exec for every start directory, and looking for credentials by name.
 func (j *judge) findActions(s *search) {
 	for _, start := range s.starts {
-		if s.pattern != "" && known(start) {
+		if strings.Trim(unglob(s.pattern), "*?.") != "" && known(start) {
 			abs := j.resolve(s.found(start))
 			if known(abs) && (j.kind(abs, abs) == place.Secret || j.kind(abs+"/x", abs+"/x") == place.Secret) {
 				j.ask("shell.find-secret", "looks for files in which credentials are kept: "+plain(s.pattern))

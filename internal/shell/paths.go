@@ -88,7 +88,7 @@ func (j *judge) globKind(abs string) place.Kind {
 			}
 			pat := unglob(elem)
 			next = append(next, c+"/"+pat)
-			if strings.Trim(pat, "*?.") == "" && !strings.HasPrefix(pat, "?") && !strings.HasPrefix(pat, ".") {
+			if broad(pat) {
 				continue
 			}
 			for _, name := range lureNames {
@@ -108,6 +108,26 @@ func (j *judge) globKind(abs string) place.Kind {
 		}
 	}
 	return l.Kind(path.Dir(cands[0]) + "/x")
+}
+
+// broad reports a pattern that says so little about names that it hides nothing: everything, or everything but a few letters. Patterns of
+// question marks spell a length, and patterns with a leading dot ask for hidden files, so those are not broad.
+func broad(pat string) bool {
+	if pat[0] == '?' || pat[0] == '.' {
+		return false
+	}
+	inClass := false
+	for i := 0; i < len(pat); i++ {
+		switch c := pat[i]; {
+		case c == '[':
+			inClass = true
+		case c == ']':
+			inClass = false
+		case !inClass && c != '*' && c != '?' && c != '.':
+			return false
+		}
+	}
+	return true
 }
 
 func sensitive(k place.Kind) bool {
