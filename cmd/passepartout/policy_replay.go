@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -234,17 +235,21 @@ func (r *replayer) ruling(body sexp.Plist) {
 		ID: body.Text("ID"), Old: strings.ToLower(string(trace.Word("DECISION"))),
 		Action: fmt.Sprintf("%s.%s %s", strings.ToLower(string(body.Sub("ACTION").Word("TARGET"))), strings.ToLower(string(body.Sub("ACTION").Word("VERB"))), body.Sub("ACTION").Sub("ARGS")),
 	}
-	again, err := r.decide(body)
+	again, given, err := r.decide(body)
 	if err != nil {
 		d.Why = err.Error()
 		r.failed = append(r.failed, d)
 		return
 	}
-	d.New = again.Decision().String()
+	decision := again.Decision()
+	for _, v := range given.others {
+		decision = min(decision, v.Decision)
+	}
+	d.New = decision.String()
 	switch {
 	case d.New != d.Old:
 		d.Why = reasonOf(again)
-	case r.verify && !sexp.Equal(trace.Without("POLICY").List(), again.Trace().Without("POLICY").List()):
+	case r.verify && !slices.Equal(given.ours, again.Verdicts()):
 		d.Why = "the same decision for other reasons: " + reasonOf(again)
 	default:
 		return
@@ -252,16 +257,29 @@ func (r *replayer) ruling(body sexp.Plist) {
 	r.changed = append(r.changed, d)
 }
 
-func (r *replayer) decide(body sexp.Plist) (gate.Ruling, error) {
+// verdicts are those of a record, by whether the chain can give them again. What
+// a person or a skill's gate said is taken as it was.
+type verdicts struct{ ours, others []gate.Verdict }
+
+func (r *replayer) decide(body sexp.Plist) (gate.Ruling, verdicts, error) {
+	var given verdicts
 	c, err := r.chain(body.Sub("TRACE").Text("POLICY"))
 	if err != nil {
-		return gate.Ruling{}, err
+		return gate.Ruling{}, given, err
 	}
 	a, err := r.vocabulary.Recorded(body.Sub("ACTION"))
 	if err != nil {
-		return gate.Ruling{}, err
+		return gate.Ruling{}, given, err
 	}
-	return gate.Replay(c, a, body.Sub("FACTS"))
+	again, err := gate.Replay(c, a, body.Sub("FACTS"))
+	for _, v := range gate.VerdictsOf(body.Sub("TRACE")) {
+		if v.Gate == "chain" || slices.Contains(c.Gates(), v.Gate) {
+			given.ours = append(given.ours, v)
+		} else {
+			given.others = append(given.others, v)
+		}
+	}
+	return again, given, err
 }
 
 // chain is the one a ruling was made by, or would be made by now.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -132,6 +133,46 @@ func TestPolicyReplayListsExactlyWhatChanges(t *testing.T) {
 	}
 }
 
+func TestPolicyReplayTakesAPersonsAnswerAsItWas(t *testing.T) {
+	_, environ := memex(t, "")
+	dir, other := filepath.Join(t.TempDir(), "journal"), filepath.Join(t.TempDir(), "journal")
+	writeJournal(t, dir, somePolicy(), "curl https://other.org")
+	rewrite(t, dir, other, func(body sexp.Plist) sexp.Plist {
+		if body.Word("KIND") != "RULING" {
+			return body
+		}
+		trace := body.Sub("TRACE")
+		v, _ := trace.Get("VERDICTS")
+		no := sexp.P(sexp.Keyword("GATE"), "person", sexp.Keyword("DECISION"), sexp.Keyword("DENY"), sexp.Keyword("CODE"), "person.denied", sexp.Keyword("REASON"), "no")
+		all := append(slices.Clone(v.(sexp.List).Items()), no.List())
+		return body.With("TRACE", trace.With("DECISION", sexp.Keyword("DENY")).With("VERDICTS", sexp.NewList(all...)).List())
+	})
+	out, talk, code := command(t, (*app).policyCommand, "", environ, "replay", "--journal", other, "--verify")
+	if code != exitOK || !strings.Contains(out, "1 rulings: 1 the same") {
+		t.Errorf("exit %d:\n%s%s", code, out, talk)
+	}
+}
+
+// rewrite copies a journal, with its entries changed.
+func rewrite(t *testing.T, from, to string, change func(sexp.Plist) sexp.Plist) {
+	t.Helper()
+	j, _, err := journal.Open(to, journal.Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for e, err := range journal.Read(from) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := j.AppendLazy(change(e.Body)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestPolicyReplayNoticesARecordThatNoLongerHolds(t *testing.T) {
 	_, environ := memex(t, "")
 	dir := filepath.Join(t.TempDir(), "journal")
@@ -140,26 +181,13 @@ func TestPolicyReplayNoticesARecordThatNoLongerHolds(t *testing.T) {
 	// The same journal, read as if its rulings had been made under a laxer policy:
 	// decisions differ, and the run must fail.
 	other := filepath.Join(t.TempDir(), "journal")
-	j, _, err := journal.Open(other, journal.Options{Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for e, err := range journal.Read(dir) {
-		if err != nil {
-			t.Fatal(err)
+	rewrite(t, dir, other, func(body sexp.Plist) sexp.Plist {
+		if body.Word("KIND") != "POLICY" {
+			return body
 		}
-		body := e.Body
-		if body.Word("KIND") == "POLICY" {
-			p.Sandbox = gate.SandboxNone
-			body = body.With("POLICY", p.Plist().List())
-		}
-		if _, err := j.AppendLazy(body); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+		p.Sandbox = gate.SandboxNone
+		return body.With("POLICY", p.Plist().List())
+	})
 	out, talk, code := command(t, (*app).policyCommand, "", environ, "replay", "--journal", other, "--verify")
 	if code != exitFailed || !strings.Contains(out, "allow → ask") || !strings.Contains(talk, "1 of 1 rulings") {
 		t.Errorf("exit %d:\n%s%s", code, out, talk)
