@@ -395,7 +395,7 @@ func confirm(t *testing.T, emacs string, cases []emacsCase) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	exact, close, skipped, emacsFailed, failed := 0, 0, 0, 0, map[string]int{}
+	exact, near, skipped, emacsFailed, failed := 0, 0, 0, 0, map[string]int{}
 	for i, line := range strings.Split(strings.TrimSuffix(string(results), "\n"), "\n") {
 		c := cases[i]
 		f := strings.SplitN(line, "\t", 4)
@@ -444,12 +444,12 @@ func confirm(t *testing.T, emacs string, cases []emacsCase) {
 		case got == wanted:
 			exact++
 		case normal(c.op, got) == normal(c.op, wanted):
-			close++
+			near++
 		default:
 			if failed[c.op]++; failed[c.op] <= 3 {
 				t.Errorf("%s %q\n%s", c.op, c.args, around(string(c.src), wanted, got))
 			}
 		}
 	}
-	t.Logf("%d pairs: %d the same bytes, %d but for a gap we keep, %d in which Emacs fails, %d skipped, failed %v", len(cases), exact, close, emacsFailed, skipped, failed)
+	t.Logf("%d pairs: %d the same bytes, %d but for a gap we keep, %d in which Emacs fails, %d skipped, failed %v", len(cases), exact, near, emacsFailed, skipped, failed)
 }

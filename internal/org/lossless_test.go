@@ -124,7 +124,7 @@ func TestAnyBytesComeBackAsTheyWere(t *testing.T) {
 
 func TestRealFilesComeBackAsTheyWere(t *testing.T) {
 	for i, src := range readAll(t, sharedOrgFiles(t)) {
-		if testing.Short() && i%10 != 0 {
+		if (testing.Short() || underRace) && i%10 != 0 {
 			continue
 		}
 		check(t, src)
@@ -148,7 +148,10 @@ func FuzzOrgLossless(f *testing.F) {
 // Sizes are such that work growing with the square would not end within the
 // test's time limit by a factor of a thousand; linear work takes moments.
 func TestHostileFilesCostNoMoreThanTheirLength(t *testing.T) {
-	const n = 300_000
+	n, million := 300_000, 1_000_000
+	if testing.Short() || underRace {
+		n, million = 20_000, 50_000
+	}
 	repeat := func(unit string, count int) func() string {
 		return func() string { return strings.Repeat(unit, count) }
 	}
@@ -161,12 +164,12 @@ func TestHostileFilesCostNoMoreThanTheirLength(t *testing.T) {
 			return sb.String()
 		}
 	}
-	for name, make := range map[string]func() string{
-		"a million headlines":         repeat("* a\n", 1_000_000),
-		"a million tagged headlines":  repeat("* a :b:\n", 1_000_000),
+	for name, text := range map[string]func() string{
+		"a million headlines":         repeat("* a\n", million),
+		"a million tagged headlines":  repeat("* a :b:\n", million),
 		"deeper and deeper headlines": func() string { return deep(4000) },
 		"drawers":                     repeat(":D:\n:END:\n", n),
-		"unclosed drawers":            repeat(":D:\n", 1_000_000),
+		"unclosed drawers":            repeat(":D:\n", million),
 		"unclosed property drawers":   repeat("* a\n:PROPERTIES:\n:a: b\n", n),
 		"one endless property drawer": func() string { return "* a\n:PROPERTIES:\n" + strings.Repeat(":a: b\n", n) },
 		"unclosed blocks":             repeat("#+begin_src\n", n),
@@ -208,11 +211,8 @@ func TestHostileFilesCostNoMoreThanTheirLength(t *testing.T) {
 		"tags":  func() string { return "* " + strings.Repeat("a:", n) + "\n" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := org.Parse([]byte(make()))
+			f := org.Parse([]byte(text()))
 			f.Contents()
-			if testing.Short() {
-				return
-			}
 			f.Lint()
 			f.Convert(org.HTML)
 			f.Convert(org.Markdown)
@@ -230,7 +230,7 @@ func deep(levels int) string {
 }
 
 func TestALineOfAHundredMegabytesIsOneLine(t *testing.T) {
-	if testing.Short() {
+	if testing.Short() || underRace {
 		t.Skip("needs several hundred megabytes")
 	}
 	src := bytes.Repeat([]byte("word *x [[ < "), 100<<20/13)
