@@ -52,8 +52,8 @@ type Journal interface {
 // the reply.
 type Handler func(context.Context, proto.Signal) (text string, err error)
 
-// Options are the parts an agent is put together from. All but Handlers are
-// required.
+// Options are the parts an agent is put together from. All but Handlers, Prompt
+// and Consensus are required.
 type Options struct {
 	Chain       func() *gate.Chain // the chain in force
 	Table       *act.Table
@@ -66,6 +66,8 @@ type Options struct {
 	NewID       func(prefix string) proto.ID
 	Name        string // what the assistant is called
 	ApprovalTTL time.Duration
+	Prompt      Prompt             // what a model is told; may be empty
+	Consensus   int                // further models asked about far-reaching actions
 	Handlers    map[string]Handler // by sensor, lower case
 }
 
@@ -105,6 +107,7 @@ type session struct {
 	talk  []llm.Message
 	taint proto.Taint
 	said  []string
+	logs  []string // what was decided and what came of it, one line each
 
 	queue   []job
 	running bool

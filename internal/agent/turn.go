@@ -53,6 +53,8 @@ type turn struct {
 	direct   bool // a client proposed the action itself; no engine reasons about it
 	refusal  bool // the last thing proposed besides speaking was refused
 	ended    bool
+	shown    string // what clients were shown of the answer being judged
+	extra    int    // calls of the same answer that nobody looked at
 }
 
 func (a *Agent) newTurn(s *session, sig proto.Signal, replyTo sexp.Value) *turn {
@@ -167,7 +169,18 @@ func (t *turn) listen() phase {
 	return thinking
 }
 
-func (s *session) hear(m llm.Message) { s.talk = keep(append(s.talk, m), maxTalk) }
+// hear adds to the conversation. When it is too long a quarter of it goes at once,
+// so that its beginning stays the same for many turns and a provider can keep it.
+func (s *session) hear(m llm.Message) {
+	if s.talk = append(s.talk, m); len(s.talk) > maxTalk {
+		s.talk = keep(s.talk, maxTalk*3/4)
+	}
+}
+
+// log remembers one line of what happened.
+func (s *session) log(format string, args ...any) {
+	s.logs = keep(append(s.logs, fmt.Sprintf(format, args...)), maxTalk)
+}
 
 func keep[T any](xs []T, most int) []T {
 	if len(xs) <= most {
@@ -210,6 +223,7 @@ func (t *turn) judge() phase {
 // the person.
 func (t *turn) refused(id proto.ID, why string) phase {
 	t.attempts++
+	t.s.log("%s: refused (%s)", t.action.Name(), strings.Join(codesOf(t.ruling), " "))
 	t.refusal = t.action.Spec().Effect != proto.Speak
 	if t.direct || t.attempts >= maxAttempts {
 		text := fmt.Sprintf("Refused: %s.\n%s", t.action.Name(), why)
@@ -219,7 +233,7 @@ func (t *turn) refused(id proto.ID, why string) phase {
 		t.finish(Denied, text)
 		return done
 	}
-	t.s.hear(llm.Message{Role: llm.Objection, Text: why})
+	t.s.hear(llm.Message{Role: llm.Objection, Text: why + acceptable(codesOf(t.ruling)...)})
 	return thinking
 }
 
@@ -289,8 +303,13 @@ func (t *turn) outcome(ctx context.Context, out act.Outcome) phase {
 		Depth: parent.Depth + 1, Taint: parent.Taint.Join(out.Taint), At: t.a.Now(),
 		Body: sexp.P(sexp.Keyword("SENSOR"), sensor, sexp.Keyword("TOOL"), tool, sexp.Keyword("TEXT"), out.Text),
 	}
-	t.s.hear(llm.Message{Role: llm.ToolResult, Tool: tool, Text: out.Text, OK: out.OK})
-	t.attempts = 0
+	text := out.Text
+	if t.extra > 0 {
+		text += fmt.Sprintf("\n(%d further calls of the same answer were not looked at. Propose one step at a time.)", t.extra)
+	}
+	t.s.hear(llm.Message{Role: llm.ToolResult, Tool: tool, Text: text, OK: out.OK})
+	t.s.log("%s: done, ok %t, %d bytes", t.ruling.Action().Name(), out.OK, len(out.Text))
+	t.attempts, t.extra = 0, 0
 	if t.sig.Depth > proto.MaxDepth {
 		t.finish(Dropped, fmt.Sprintf("I stopped after %d steps without reaching an answer. The last step gave:\n%s", proto.MaxDepth, out.Text))
 		return done
@@ -320,5 +339,6 @@ func (t *turn) finish(r Result, text string) {
 	if text != "" {
 		t.s.hear(llm.Message{Role: llm.Assistant, Text: text})
 	}
+	t.endStream(text)
 	t.reply(r, text)
 }

@@ -1,0 +1,127 @@
+package agent
+
+import (
+	"strings"
+	"sync"
+
+	"passepartout/internal/gate"
+	"passepartout/internal/proto"
+	"passepartout/internal/sexp"
+)
+
+// Sizes of what is shown before an answer is whole.
+const (
+	heldBack = 256 // bytes that are judged and not yet shown
+	stepSize = 80  // bytes that must be new before it is judged again
+)
+
+// A stream shows an answer while it is being written, and nothing of it that the
+// gates have not judged. All text that has come is judged as the message it would
+// be; what may be said is shown up to a sentence's end, and the last part is held
+// back, because a credential or a mark can show its nature only at its end. One
+// refusal stops the showing; the whole answer is judged as ever.
+//
+// Deltas come from the backend's goroutine, and may come after the turn has gone
+// on: the lock and closed see to that.
+type stream struct {
+	allow func(text string) bool
+	show  func(text string)
+
+	mu     sync.Mutex // guards what follows
+	text   strings.Builder
+	shown  int
+	judged int
+	closed bool
+}
+
+// delta takes a piece of the answer.
+func (s *stream) delta(piece string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	s.text.WriteString(piece)
+	text := s.text.String()
+	if len(text)-s.judged < stepSize {
+		return
+	}
+	end := showable(text)
+	if end <= s.shown {
+		return
+	}
+	s.judged = len(text)
+	if !s.allow(text) {
+		s.closed = true
+		return
+	}
+	s.show(text[s.shown:end])
+	s.shown = end
+}
+
+// close ends the stream and returns what was shown.
+func (s *stream) close() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	return s.text.String()[:s.shown]
+}
+
+// showable is how much of an unfinished answer is certainly prose and ends with a
+// sentence.
+func showable(text string) int {
+	limit := len(text) - heldBack
+	if limit <= 0 {
+		return 0
+	}
+	for at := 0; at < limit; {
+		line := text[at:]
+		if i := strings.IndexByte(line, '\n'); i >= 0 {
+			line = line[:i+1]
+		}
+		if mayPropose(line) {
+			limit = at
+			break
+		}
+		at += len(line)
+	}
+	for i := limit - 1; i > 0; i-- {
+		if text[i] == '\n' || text[i] == ' ' && strings.IndexByte(".!?:", text[i-1]) >= 0 {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// mayPropose reports whether a line could begin something that is not prose.
+func mayPropose(line string) bool {
+	line = strings.TrimLeft(line, " \t'\ufeff")
+	return line != "" && strings.ContainsRune("({[<`", rune(line[0])) || strings.HasPrefix(line, "Action:")
+}
+
+// stream begins showing the answer to come.
+func (t *turn) stream() *stream {
+	facts, chain, vocabulary, cause := t.facts(), t.a.Chain(), t.a.Table.Vocabulary(), t.cause(t.a.Engine.Info().Name)
+	return &stream{
+		allow: func(text string) bool {
+			a, err := vocabulary.Decode(t.message(text), cause)
+			return err == nil && chain.Decide(a, facts).Decision() == gate.Allow
+		},
+		show: func(text string) { t.chunk(sexp.P(sexp.Keyword("TEXT"), text)) },
+	}
+}
+
+func (t *turn) chunk(p sexp.Plist) { t.emit(proto.StreamChunk, p) }
+
+// endStream tells clients that what they were shown is all, or was not the answer.
+func (t *turn) endStream(final string) {
+	if t.shown == "" {
+		return
+	}
+	end := sexp.P(sexp.Keyword("TEXT"), "")
+	if !strings.HasPrefix(final, t.shown) {
+		end = end.With("RESET", sexp.True)
+	}
+	t.chunk(end)
+	t.shown = ""
+}
