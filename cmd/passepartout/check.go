@@ -28,9 +28,9 @@ func (a *app) checkCommand() *cobra.Command {
 		Short: "Judge a shell command or a tool call without running it",
 		Long: `Judge a shell command, or with --tool a tool call, and show what each gate said.
 
-Nothing is run and no daemon is needed. Without --world the action is judged for
-this user, this directory and the rules in the memex; with it, for the machine the
-file describes. The exit status is 0 for allow, 3 for deny and 4 for ask.`,
+Nothing is run and no daemon is needed. Without --world the action is judged as
+the daemon would judge it; with it, for the machine the file describes. The exit
+status is 0 for allow, 3 for deny and 4 for ask.`,
 		Example: `  passepartout check 'rm -rf build'
   passepartout check --tool web-fetch --arg url=https://example.org/`,
 		Args: cobra.ArbitraryArgs,

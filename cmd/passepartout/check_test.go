@@ -186,24 +186,25 @@ func memex(t *testing.T, rules string) (dir string, environ []string) {
 	}
 }
 
-func TestCheckJudgesForThisMachine(t *testing.T) {
+func TestCheckJudgesAsTheDaemonWould(t *testing.T) {
 	dir, environ := memex(t, "")
-	if err := os.Symlink(filepath.Join(dir, "nowhere", "yet"), filepath.Join(dir, "dangling")); err != nil {
+	if err := os.Symlink(filepath.Join(dir, "system"), filepath.Join(dir, "notes")); err != nil {
 		t.Fatal(err)
 	}
-	outside := filepath.Join(t.TempDir(), "outside")
-	if err := os.Symlink(outside, filepath.Join(dir, "out.org")); err != nil {
-		t.Fatal(err)
+	note := func(file string) []string {
+		return []string{"--tool", "write-note", "--arg", "filepath=" + file, "--arg", "content=x"}
 	}
 	for _, tt := range []struct {
 		name string
 		args []string
 		code int
 	}{
-		{"a note", []string{"--tool", "write-note", "--arg", "filepath=" + dir + "/n.org", "--arg", "content=x"}, exitOK},
-		{"a dangling link inside", []string{"--tool", "write-note", "--arg", "filepath=" + dir + "/dangling", "--arg", "content=x"}, exitOK},
-		{"a dangling link that leads out", []string{"--tool", "write-note", "--arg", "filepath=" + dir + "/out.org", "--arg", "content=x"}, exitPending},
-		{"the rules themselves", []string{"--tool", "write-note", "--arg", "filepath=" + dir + "/system/rules.org", "--arg", "content=x"}, exitDenied},
+		{"a note", note(dir + "/n.org"), exitOK},
+		{"a note named from the memex", note("n.org"), exitOK},
+		{"a key", []string{"--tool", "read-file", "--arg", "filepath=~/.ssh/id_rsa"}, exitDenied},
+		{"the rules themselves", note(dir + "/system/rules.org"), exitDenied},
+		{"the rules through a link", note(dir + "/notes/rules.org"), exitDenied},
+		{"a tool there is not", []string{"--tool", "write-nite"}, exitDenied},
 	} {
 		out, talk, code := command(t, (*app).checkCommand, "", environ, tt.args...)
 		if code != tt.code {

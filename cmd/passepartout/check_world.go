@@ -70,15 +70,17 @@ func (m machine) checker() (*checker, error) {
 			Home:        m.Home, User: m.User, Cwd: m.Cwd,
 			ReadRoots: m.ReadRoots, WriteRoots: m.WriteRoots, Own: []string{filepath.Join(m.Home, ".config", "passepartout"), filepath.Join(m.Home, ".local", "state", "passepartout")},
 			Steering: []string{filepath.Join(m.Home, "memex", "system")},
-			Hosts:    m.Hosts, PrivacyTags: m.PrivacyTags, LocalChannels: localChannels,
+			Hosts:    m.Hosts, PrivacyTags: m.PrivacyTags, LocalChannels: []string{"cli"},
 			Sandbox: gate.ParseSandbox(m.Sandbox),
 		},
 	}
-	return c, c.build(checkVerbs())
+	err := c.build()
+	return c, err
 }
 
-// build makes the vocabulary and the chain out of policy, verbs and tools.
-func (c *checker) build(verbs []proto.Verb) (err error) {
+// build makes the vocabulary and the chain out of policy and tools.
+func (c *checker) build() (err error) {
+	verbs := checkVerbs()
 	for _, name := range slices.Sorted(maps.Keys(c.foreign)) {
 		verbs = append(verbs, c.foreign[name].verb())
 	}
@@ -197,9 +199,6 @@ func (t foreignTool) arrange(args sexp.Plist) sexp.Plist {
 	}
 	return out
 }
-
-// localChannels end at this machine's own screen.
-var localChannels = []string{"cli", "tui", "emacs", "acp"}
 
 // known is a world in which no file exists and these credentials are known.
 type known struct {

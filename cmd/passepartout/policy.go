@@ -43,11 +43,11 @@ type ruleResult struct {
 }
 
 func (a *app) policyTest(files []string) error {
-	p, v, err := a.policyAndVocabulary()
+	b, err := a.bench()
 	if err != nil {
 		return err
 	}
-	rules := p.Rules
+	rules := b.Policy.Rules
 	if len(files) > 0 {
 		rules = nil
 	}
@@ -56,13 +56,13 @@ func (a *app) policyTest(files []string) error {
 		if err != nil {
 			return err
 		}
-		more, err := gate.ParseRules(f, src, v)
+		more, err := gate.ParseRules(f, src, b.Vocabulary)
 		if err != nil {
 			return err
 		}
 		rules = append(rules, more...)
 	}
-	results, failed := testRules(rules, p, v)
+	results, failed := testRules(rules, b.Policy, b.Vocabulary)
 	if a.json {
 		err = a.printJSON(results)
 	} else {
@@ -97,20 +97,6 @@ func (a *app) printRuleResults(results []ruleResult) error {
 		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", state, printable(r.Rule), r.Where, note)
 	}
 	return tw.Flush()
-}
-
-// policyAndVocabulary is this user's policy with the verbs it speaks about.
-func (a *app) policyAndVocabulary() (gate.Policy, *proto.Vocabulary, error) {
-	p, err := a.localPolicy()
-	if err != nil {
-		return gate.Policy{}, nil, err
-	}
-	verbs, err := localVerbs()
-	if err != nil {
-		return gate.Policy{}, nil, err
-	}
-	v, err := proto.NewVocabulary(verbs...)
-	return p, v, err
 }
 
 func (a *app) policyDiffCommand() *cobra.Command {
@@ -167,12 +153,12 @@ func (a *app) policyNamed(name string) (gate.Policy, error) {
 		return gate.Policy{}, fmt.Errorf("policy %q: %w, and no such digest in the journal", name, err)
 	}
 	if isOrg(name) {
-		p, v, err := a.policyAndVocabulary()
+		b, err := a.bench()
 		if err != nil {
 			return gate.Policy{}, err
 		}
-		p.Rules, err = gate.ParseRules(name, src, v)
-		return p, err
+		b.Policy.Rules, err = gate.ParseRules(name, src, b.Vocabulary)
+		return b.Policy, err
 	}
 	pl, err := sexp.ReadPlist(src, sexp.Limits{})
 	if err != nil {

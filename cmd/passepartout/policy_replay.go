@@ -99,13 +99,13 @@ type difference struct {
 }
 
 func (a *app) policyReplay(dir string, since time.Time, policyFile string, verify bool) error {
-	_, v, err := a.policyAndVocabulary()
+	b, err := a.bench()
 	if err != nil {
 		return err
 	}
-	r := replayer{vocabulary: v, verify: verify || policyFile == ""}
+	r := replayer{vocabulary: b.Vocabulary, verify: verify || policyFile == ""}
 	if policyFile != "" {
-		if r.other, err = otherPolicy(policyFile, v); err != nil {
+		if r.other, err = otherPolicy(policyFile, b.Vocabulary); err != nil {
 			return err
 		}
 	}

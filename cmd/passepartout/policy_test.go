@@ -47,14 +47,11 @@ func TestPolicyTestRunsTheExamples(t *testing.T) {
 	}
 }
 
-// writeJournal records n rulings under a policy, the way the daemon does.
+// writeJournal records rulings about commands under a policy, the way the daemon
+// does.
 func writeJournal(t *testing.T, dir string, p gate.Policy, commands ...string) {
 	t.Helper()
-	verbs, err := localVerbs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := proto.NewVocabulary(verbs...)
+	v, err := proto.NewVocabulary(checkVerbs()...)
 	if err != nil {
 		t.Fatal(err)
 	}
