@@ -24,6 +24,7 @@ type app struct {
 	demo    bool // fall back to a demo memex
 	noStart bool // do not start a daemon
 	json    bool // results as JSON
+	plain   bool // lines instead of a screen
 
 	cfg *config.Config
 }
@@ -53,11 +54,13 @@ a prompt. With input piped in, or words given, it answers on stdout.`,
 	flags.BoolVar(&a.demo, "demo", false, "use a throw-away demo memex when none is configured")
 	flags.BoolVar(&a.noStart, "no-start", false, "do not start the daemon when it is not running")
 	flags.BoolVar(&a.json, "json", false, "print results as JSON")
+	flags.BoolVar(&a.plain, "plain", false, "talk line by line: for screen readers and simple terminals")
 	root.Flags().StringVarP(&session, "session", "s", "", "the conversation to continue (default main)")
 	root.AddCommand(
 		a.chatCommand(), a.sendCommand(), a.daemonCommand(), a.whyCommand(), a.journalCommand(),
 		a.approvalsCommand(), a.approveCommand(), a.denyCommand(), a.configCommand(), a.versionCommand(),
-		a.checkCommand(), a.policyCommand(), a.orgCommand(),
+		a.checkCommand(), a.policyCommand(), a.orgCommand(), a.memoryCommand(), a.agendaCommand(),
+		a.lispCommand(), a.tuiCommand(),
 	)
 	root.SetContext(context.Background())
 	for _, c := range root.Commands() {
@@ -88,7 +91,10 @@ func (a *app) talk(ctx context.Context, session string, words []string) error {
 		return err
 	}
 	if !piped {
-		return a.prompt(ctx, session)
+		if a.plain || !a.canDraw() {
+			return a.prompt(ctx, session)
+		}
+		return a.tui(ctx, session)
 	}
 	return a.ask(ctx, session, text)
 }
