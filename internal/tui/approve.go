@@ -160,6 +160,9 @@ func (m *Model) respond(b *block, yes bool, reason string) tea.Cmd {
 		return nil
 	}
 	m.settle(b, state)
+	if b.ask.session != "" {
+		m.heard[b.ask.session] = true
+	}
 	if len(m.asks) > 0 {
 		return m.disarm()
 	}

@@ -235,6 +235,15 @@ func (m *Model) session(args []string) tea.Cmd {
 		m.note("Something is running or waiting to be sent here; stop it first with Esc.")
 		return nil
 	}
+	for _, b := range m.asks {
+		switch b.ask.session {
+		case "":
+			b.ask.session = m.opt.Session
+		case name:
+			b.ask.session = ""
+		}
+		b.touch()
+	}
 	m.opt.Session = name
 	m.clear(nil)
 	clear(m.turns)

@@ -49,6 +49,9 @@ func (m *markup) update(l look, width int, text string) []string {
 			rows, n, closed := tableAt(text[m.stable:])
 			m.put(table(l, width, rows)...)
 			if !closed {
+				if rest := text[m.stable+n:]; rest != "" {
+					m.tail(l, width, rest)
+				}
 				return m.lines
 			}
 			m.settle(n)
@@ -82,7 +85,8 @@ func tableAt(text string) (rows []string, n int, closed bool) {
 	for n < len(text) && len(rows) < maxTable {
 		line, _, ended := strings.Cut(text[n:], "\n")
 		if !isRow(line) {
-			return rows, n, ended || line != ""
+			t := strings.TrimSpace(line)
+			return rows, n, ended || t != "" && t[0] != '|'
 		}
 		rows = append(rows, line)
 		n += len(line)
@@ -111,27 +115,33 @@ func (m *markup) logical(l look, width int, line string) {
 	}
 	if strings.ContainsAny(line, "`~#") {
 		if f := fenceOpen.FindStringSubmatch(line); f != nil {
-			m.open(l, f)
+			m.open(l, width, f)
 			return
 		}
 	}
+	first := strings.TrimLeft(line, " ")
 	switch {
-	case strings.TrimSpace(line) == "":
+	case first == "":
 		m.put("")
 	case line[0] == '#' && mdHeading.MatchString(line):
 		m.wrap(l, width, "", []span{{mdHeading.FindStringSubmatch(line)[1], roleHeading}})
 	case line[0] == '*' && orgHeading.MatchString(line) && !ruleLine.MatchString(line) && !strings.Contains(strings.TrimLeft(line, "*"), "**"):
 		m.wrap(l, width, "", heading(line))
-	case ruleLine.MatchString(line):
+	case strings.IndexByte("-*_", first[0]) >= 0 && ruleLine.MatchString(line):
 		m.put(l.paint(roleBorder, strings.Repeat(l.rule, min(width, 40))))
-	case orgMeta.MatchString(line):
+	case strings.IndexByte("#:SDC", first[0]) >= 0 && orgMeta.MatchString(line):
 		m.wrap(l, width, "", []span{{line, roleDim}})
 	default:
-		m.paragraph(l, width, line)
+		m.paragraph(l, width, line, first)
 	}
 }
 
-func (m *markup) paragraph(l look, width int, line string) {
+// paragraph lays out a line of running text; rest is the line without its indent.
+func (m *markup) paragraph(l look, width int, line, rest string) {
+	if strings.IndexByte("-+*>0123456789", rest[0]) < 0 { // neither list nor quotation
+		m.wrap(l, width, line[:len(line)-len(rest)], inline(rest))
+		return
+	}
 	if b := bullet.FindStringSubmatch(line); b != nil {
 		mark := b[2]
 		if len(mark) == 1 {
@@ -146,7 +156,6 @@ func (m *markup) paragraph(l look, width int, line string) {
 		m.put(wrap(l, width, first, "  ", []span{{q[1], roleEmph}})...)
 		return
 	}
-	rest := strings.TrimLeft(line, " ")
 	m.wrap(l, width, line[:len(line)-len(rest)], inline(rest))
 }
 
@@ -169,7 +178,8 @@ func heading(line string) []span {
 	return spans
 }
 
-func (m *markup) open(l look, f []string) {
+// open begins a code block.
+func (m *markup) open(l look, width int, f []string) {
 	name := f[2]
 	switch {
 	case f[1] != "":
@@ -180,7 +190,7 @@ func (m *markup) open(l look, f []string) {
 			name = strings.ToLower(f[3])
 		}
 	}
-	m.put(l.paint(roleBorder, l.corner[0]+l.rule) + l.paint(roleDim, strings.TrimRight(" "+name, " ")))
+	m.put(fitRow(l.paint(roleBorder, l.corner[0]+l.rule)+l.paint(roleDim, strings.TrimRight(" "+name, " ")), width))
 }
 
 // code lays out a line of a code block, or its end.
@@ -204,65 +214,78 @@ func isRow(line string) bool {
 	return len(t) > 1 && t[0] == '|'
 }
 
-// table lays rows out in columns. Where they do not fit, the widest give way.
+// table lays rows out in columns. Where they do not fit, the widest give way and
+// their text goes on in further lines: nothing is cut off.
 func table(l look, limit int, rows []string) []string {
-	var cells [][]string
-	var rules []bool
+	cells := make([][]string, len(rows))
 	var cols []int
-	for _, row := range rows {
-		t := strings.Trim(strings.TrimSpace(row), "|")
-		rule := t != "" && strings.Trim(t, "-+:| ") == ""
-		rules = append(rules, rule)
-		var cs []string
-		for i, c := range strings.Split(t, "|") {
+	for i, row := range rows {
+		for j, c := range strings.Split(strings.Trim(strings.TrimSpace(row), "|"), "|") {
 			c = strings.TrimSpace(c)
-			if l.plain {
-				c = ascii(c)
-			}
-			cs = append(cs, c)
-			if i == len(cols) {
+			cells[i] = append(cells[i], c)
+			if j == len(cols) {
 				cols = append(cols, 1)
 			}
-			if !rule {
-				cols[i] = max(cols[i], width(c))
+			if !isRule(row) {
+				cols[j] = max(cols[j], ansiWidth(wrap(l, 1<<20, "", "", inline(c))[0]))
 			}
 		}
-		cells = append(cells, cs)
 	}
 	squeeze(cols, limit-3*(len(cols)-1))
-	out := make([]string, len(rows))
+	var out []string
 	for i, cs := range cells {
-		out[i] = pad(tableRow(l, cols, cs, rules[i], i+1 < len(rules) && rules[i+1] && i == 0), limit)
-		out[i] = strings.TrimRight(out[i], " ")
+		if isRule(rows[i]) {
+			out = append(out, fitRow(tableRule(l, cols), limit))
+			continue
+		}
+		for _, line := range tableRow(l, cols, cs, i == 0 && len(rows) > 1 && isRule(rows[1])) {
+			out = append(out, fitRow(line, limit))
+		}
 	}
 	return out
 }
 
-func tableRow(l look, cols []int, cs []string, rule, head bool) string {
-	var b strings.Builder
-	for i, w := range cols {
-		if rule {
-			if i > 0 {
-				b.WriteString(l.paint(roleBorder, l.rule+l.rule+l.rule))
-			}
-			b.WriteString(l.paint(roleBorder, strings.Repeat(l.rule, w)))
-			continue
-		}
-		if i > 0 {
-			b.WriteString(" " + l.paint(roleBorder, l.bar) + " ")
-		}
-		c := ""
-		if i < len(cs) {
-			c = pad(l.short(cs[i], w), w)
-		} else {
-			c = strings.Repeat(" ", w)
-		}
-		if head {
-			c = l.paint(roleStrong, c)
-		}
-		b.WriteString(c)
+// isRule reports whether a row only separates others.
+func isRule(row string) bool { return strings.Trim(row, "-+:| ") == "" && strings.Contains(row, "-") }
+
+func tableRule(l look, cols []int) string {
+	n := 3 * (len(cols) - 1)
+	for _, w := range cols {
+		n += w
 	}
-	return b.String()
+	return l.paint(roleBorder, strings.Repeat(l.rule, n))
+}
+
+// tableRow is one row, as many lines tall as its tallest cell.
+func tableRow(l look, cols []int, cs []string, head bool) []string {
+	parts, tall := make([][]string, len(cols)), 1
+	for i, c := range cs {
+		spans := inline(c)
+		if head {
+			spans = []span{{c, roleStrong}}
+		}
+		parts[i] = wrap(l, cols[i], "", "", spans)
+		tall = max(tall, len(parts[i]))
+	}
+	out := make([]string, tall)
+	for y := range out {
+		var b strings.Builder
+		for i, w := range cols {
+			if i > 0 {
+				b.WriteString(" " + l.paint(roleBorder, l.bar) + " ")
+			}
+			cell := ""
+			if y < len(parts[i]) {
+				cell = parts[i][y]
+			}
+			if i < len(cols)-1 {
+				cell = pad(cell, w)
+			}
+			b.WriteString(cell)
+		}
+		out[y] = b.String()
+	}
+	return out
 }
 
 // squeeze narrows the widest columns until they fit together.

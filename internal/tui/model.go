@@ -52,6 +52,7 @@ type Model struct {
 	turns   map[string]string  // running turns and how far they are
 	began   time.Time          // when the first of them began
 	asks    []*block           // open questions, oldest first
+	heard   map[string]bool    // other sessions in which we answered a question and want to see the end
 	armed   bool               // the panel takes keys
 	health  health
 
@@ -78,7 +79,7 @@ func New(o Options) *Model {
 		o.Now = time.Now
 	}
 	m := &Model{
-		opt: o, ctx: context.Background(), dialing: &sync.WaitGroup{}, tag: nonce(), pending: map[string]request{}, turns: map[string]string{},
+		opt: o, ctx: context.Background(), dialing: &sync.WaitGroup{}, tag: nonce(), pending: map[string]request{}, turns: map[string]string{}, heard: map[string]bool{},
 		sidebar: true, mouse: o.Mouse, auto: o.Theme == "" || o.Theme == "auto", down: "connecting",
 	}
 	m.in = textarea.New()
@@ -94,8 +95,12 @@ func New(o Options) *Model {
 	return m
 }
 
-// maxInput is the longest message that can be typed or pasted, in characters.
-const maxInput = 1 << 20
+// What can be typed or pasted: bytes and lines. The input would cut off what is
+// beyond its own limit of lines without a word.
+const (
+	maxInput      = 1 << 20
+	maxInputLines = 9_000
+)
 
 func (m *Model) look() look { return m.transcript.look }
 
@@ -190,18 +195,21 @@ func (m *Model) paste(s string) tea.Cmd {
 		m.palette.filter(m.palette.query + oneLine(s))
 		return nil
 	}
-	m.mode = max(chatting, m.endSearch())
+	m.endSearch()
+	if lines := strings.Count(s, "\n"); lines+m.in.LineCount() > maxInputLines || len(s)+m.in.Length() > maxInput {
+		m.hint = fmt.Sprintf("%d lines are too many for the input; nothing was pasted. `passepartout < file` takes them.", lines+1)
+		return nil
+	}
 	m.in.InsertString(s)
 	return nil
 }
 
-// endSearch leaves the search and returns the mode that follows.
-func (m *Model) endSearch() mode {
+// endSearch leaves the search, if there is one.
+func (m *Model) endSearch() {
 	if m.mode == searching {
 		m.transcript.search = search{}
 		m.mode = chatting
 	}
-	return m.mode
 }
 
 func (m *Model) wheel(b tea.MouseButton) {
@@ -257,6 +265,7 @@ func (m *Model) arrange() {
 	if m.in.Height() != rows {
 		m.in.SetHeight(rows)
 	}
+	m.in, _ = m.in.Update(nil) // brings the cursor's line into the new frame
 	m.in.Placeholder = m.placeholder()
 	t.height = max(0, m.height-rows-m.chrome())
 }

@@ -52,7 +52,7 @@ func (m *Model) View() tea.View {
 	if m.mouse {
 		v.MouseMode = tea.MouseModeCellMotion
 	}
-	if c := m.in.Cursor(); c != nil && m.typing() {
+	if c := m.in.Cursor(); c != nil && m.typing() && c.Y < m.in.Height() && c.X < m.width {
 		c.Y += top
 		v.Cursor = c
 	}
@@ -151,6 +151,9 @@ func (m *Model) statusLine() string {
 	}
 	if s := m.activity(); s != "" {
 		left += "  " + l.paint(roleAccent, s)
+	}
+	if m.chrome() == 1 && m.panel() != nil && m.armed && m.in.Value() == "" {
+		left = l.paint(roleAsk, l.ask+" y allow n deny r") // there is no rule to say it
 	}
 	if n := len(m.asks); n > 0 {
 		left += "  " + l.paint(roleAsk, fmt.Sprintf("%d to approve", n))

@@ -138,8 +138,11 @@ func (m *Model) flush() tea.Cmd {
 // frame takes one message of the daemon.
 func (m *Model) frame(f proto.Message) tea.Cmd {
 	if s := f.Session(); s != "" && s != m.opt.Session {
-		if f.Do() != "approval-required" && !m.mine(f) {
+		if f.Do() != "approval-required" && !m.mine(f) && !m.heard[s] {
 			return nil
+		}
+		if f.Kind == proto.Response && f.Do() == "message" {
+			delete(m.heard, s)
 		}
 	}
 	turn := f.Meta.Text("TURN")
@@ -202,7 +205,7 @@ func (m *Model) chunk(turn, s string) {
 	}
 	b := m.streaming(turn)
 	if b == nil {
-		b = m.transcript.add(&block{kind: answerBlock, turn: turn})
+		b = m.newAnswer(turn)
 	}
 	b.append(clean(s))
 }

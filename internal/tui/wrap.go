@@ -95,16 +95,16 @@ func (w *wrapper) word(s span) {
 	w.gap = w.gap[:0]
 	for s.text != "" {
 		part := fit(s.text, w.limit-w.used)
-		if part == "" && w.used > 0 {
+		switch {
+		case part != "":
+			w.line.WriteString(w.look.paint(s.role, part))
+			w.used += width(part)
+			s.text = s.text[len(part):]
+		case w.used > width(w.hang):
 			w.turn()
-			if part = fit(s.text, w.limit-w.used); part == "" {
-				return // a cell too wide for the whole line
-			}
-		}
-		w.line.WriteString(w.look.paint(s.role, part))
-		w.used += width(part)
-		if s.text = s.text[len(part):]; s.text != "" {
-			w.turn()
+		default: // a character wider than the whole line
+			_, size := utf8.DecodeRuneInString(s.text)
+			s.text = s.text[size:]
 		}
 	}
 }

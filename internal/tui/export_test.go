@@ -1,0 +1,118 @@
+package tui
+
+import (
+	"errors"
+
+	"passepartout/internal/proto"
+)
+
+// Names for tests outside the package.
+var (
+	Clean  = clean
+	Reveal = reveal
+	Fuzzy  = fuzzy
+	ASCII  = ascii
+)
+
+type deadConn struct{}
+
+func (deadConn) Send(proto.Message) error { return errors.New("not a real connection") }
+func (deadConn) Receive() (proto.Message, error) {
+	return proto.Message{}, errors.New("not a real connection")
+}
+func (deadConn) Close() error { return nil }
+
+// Join connects the model to a link without goroutines, so that tests see what it
+// sends in the order it does.
+func (m *Model) Join() {
+	m.joined(&link{conn: deadConn{}, in: make(chan proto.Message), out: make(chan proto.Message, outQueue), stop: make(chan struct{})})
+}
+
+// Lose ends the connection.
+func (m *Model) Lose() { m.Update(lostMsg{m.link}) }
+
+// Sent is what has been sent since the last look.
+func (m *Model) Sent() []proto.Message {
+	var out []proto.Message
+	for m.link != nil {
+		select {
+		case f := <-m.link.out:
+			out = append(out, f)
+		default:
+			return out
+		}
+	}
+	return out
+}
+
+// Feed takes frames as if they had arrived.
+func (m *Model) Feed(frames ...proto.Message) { m.Update(framesMsg{m.link, frames}) }
+
+// Arm lets the time pass after which a question takes keys.
+func (m *Model) Arm() { m.Update(tickMsg{what: "arm", gen: m.armup}) }
+
+// Input is what stands in the input.
+func (m *Model) Input() string { return m.in.Value() }
+
+// Unsent is what would be kept as a draft.
+func (m *Model) Unsent() string { return m.unsent() }
+
+// Running reports whether an answer is waited for.
+func (m *Model) Running() bool { return m.running() }
+
+// Fill adds answers until the transcript has about so many lines.
+func (m *Model) Fill(blocks int, text string) {
+	for range blocks {
+		b := m.newAnswer("t")
+		b.status = "done"
+		b.set(text)
+	}
+}
+
+// Laid is how many lines of layout are kept.
+func (m *Model) Laid() int {
+	n := 0
+	for _, b := range m.transcript.blocks {
+		n += len(b.lines)
+	}
+	return n
+}
+
+// Layout lays text out as an answer would be, whole.
+func Layout(text string, width int) []string {
+	var m markup
+	return m.update(newLook("mono", false), width, text)
+}
+
+// LayoutStream lays text out as it arrives in pieces.
+func LayoutStream(pieces []string, width int) []string {
+	var m markup
+	l, text := newLook("mono", false), ""
+	var out []string
+	for _, p := range pieces {
+		text += p
+		out = m.update(l, width, text)
+	}
+	return out
+}
+
+// HistoryRound writes entries and reads them back.
+func HistoryRound(file string, entries []string) ([]string, error) {
+	for _, e := range entries {
+		if cmd := appendHistory(file, e); cmd != nil {
+			if s, ok := cmd().(savedMsg); ok && s.err != nil {
+				return nil, s.err
+			}
+		}
+	}
+	return readHistory(file)
+}
+
+// Restore reads history and draft.
+func (m *Model) Restore() error { return m.restore() }
+
+// WriteDraft keeps unsent input.
+var WriteDraft = writeDraft
+
+// Size is the terminal's size as the model knows it.
+func (m *Model) Size() (w, h int) { return m.width, m.height }
