@@ -1,0 +1,206 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"passepartout/internal/lisp"
+	"passepartout/internal/sexp"
+)
+
+// lispBudget is what one form typed by a person may use: seconds of time and
+// some hundred megabytes.
+var lispBudget = lisp.Budget{Steps: 500_000_000, Cells: 10_000_000, Depth: 20_000, Output: 4 << 20}
+
+// lispCommand runs the skill language: from files, from -e, or in a REPL.
+func (a *app) lispCommand() *cobra.Command {
+	var forms []string
+	cmd := &cobra.Command{
+		Use:   "lisp [-e FORM]… [FILE…]",
+		Short: "Run the skill language, from files, forms or a prompt",
+		Long: `Run the jailed Common Lisp that skills are written in.
+
+Files are loaded first, then the forms given with -e are evaluated and their values
+printed. With neither, forms are read from standard input, at a prompt when it is a
+terminal. At the prompt, :doc NAME and :apropos PART look things up, :history shows
+what was typed, :quit leaves. The program has no files, network or clock.`,
+		Example: `  passepartout lisp -e '(mapcar #'"'"'1+ (list 1 2 3))'
+  passepartout lisp helpers.lisp -e '(main)'`,
+		RunE: func(_ *cobra.Command, files []string) error {
+			r, err := newLispRunner(a)
+			if err != nil {
+				return err
+			}
+			for _, f := range files {
+				if err := r.load(f); err != nil {
+					return err
+				}
+			}
+			for _, f := range forms {
+				if err := r.eval("-e", f); err != nil {
+					return err
+				}
+			}
+			if len(files)+len(forms) > 0 {
+				return nil
+			}
+			return r.repl()
+		},
+	}
+	cmd.Flags().StringArrayVarP(&forms, "eval", "e", nil, "evaluate a form and print its values")
+	return cmd
+}
+
+// A lispRunner is one session of the language.
+type lispRunner struct {
+	a       *app
+	th      *lisp.Thread
+	history []string
+}
+
+func newLispRunner(a *app) (*lispRunner, error) {
+	img, err := lisp.New(nil)
+	if err != nil {
+		return nil, fmt.Errorf("lisp: %w", err)
+	}
+	return &lispRunner{a: a, th: img.Thread(lispBudget)}, nil
+}
+
+func (r *lispRunner) load(name string) error {
+	src, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	r.th.Renew(lispBudget)
+	_, err = r.th.Load(name, src)
+	if _, werr := io.WriteString(r.a.out, r.th.Output()); werr != nil {
+		return werr
+	}
+	return err
+}
+
+// lispResult is what --json prints for a form.
+type lispResult struct {
+	Values []string `json:"values"`
+	Output string   `json:"output,omitempty"`
+	Error  string   `json:"error,omitempty"`
+}
+
+// eval evaluates the forms of src and prints the values of the last.
+func (r *lispRunner) eval(file, src string) error {
+	r.th.Renew(lispBudget)
+	vals, err := r.th.EvalString(file, src)
+	res := lispResult{Values: []string{}, Output: r.th.Output()}
+	for _, v := range vals {
+		s, perr := r.th.Print(v)
+		if err == nil {
+			err = perr
+		}
+		res.Values = append(res.Values, s)
+	}
+	if r.a.json {
+		if err != nil {
+			res.Error = err.Error()
+		}
+		if jerr := json.NewEncoder(r.a.out).Encode(res); jerr != nil {
+			return jerr
+		}
+		return err
+	}
+	out := res.Output
+	if err == nil {
+		if out != "" && !strings.HasSuffix(out, "\n") {
+			out += "\n"
+		}
+		for _, s := range res.Values {
+			out += s + "\n"
+		}
+	}
+	if _, werr := io.WriteString(r.a.out, out); werr != nil {
+		return werr
+	}
+	return err
+}
+
+// repl reads forms line by line; a form may take several. Errors are told and
+// do not end it, unless the input is no terminal.
+func (r *lispRunner) repl() error {
+	tty := isTerminal(r.a.in)
+	prompt := func(s string) {
+		if tty {
+			fmt.Fprint(r.a.errw, s)
+		}
+	}
+	in := bufio.NewScanner(r.a.in)
+	in.Buffer(nil, 16<<20)
+	pending := ""
+	prompt("* ")
+	for in.Scan() {
+		line := in.Text()
+		if pending == "" && strings.HasPrefix(strings.TrimSpace(line), ":") {
+			if done := r.command(strings.Fields(line)); done {
+				return nil
+			}
+			prompt("* ")
+			continue
+		}
+		src := pending + line + "\n"
+		err := r.eval("", src)
+		var syntax *sexp.SyntaxError
+		if errors.As(err, &syntax) && syntax.Incomplete {
+			pending = src
+			prompt("  ")
+			continue
+		}
+		pending = ""
+		if s := strings.TrimSpace(src); s != "" {
+			r.history = append(r.history, s)
+		}
+		if err != nil {
+			if !tty {
+				return err
+			}
+			fmt.Fprintln(r.a.errw, err)
+		}
+		prompt("* ")
+	}
+	if pending != "" {
+		return fmt.Errorf("lisp: the input ends inside a form")
+	}
+	return in.Err()
+}
+
+// command carries out a colon command; true means leave.
+func (r *lispRunner) command(words []string) bool {
+	arg := strings.Join(words[1:], " ")
+	switch words[0] {
+	case ":quit", ":q":
+		return true
+	case ":doc":
+		text := r.th.Doc(arg)
+		if text == "" {
+			text = "nothing is known about " + arg
+		}
+		fmt.Fprintln(r.a.out, text)
+	case ":apropos":
+		for _, s := range r.th.Apropos(arg) {
+			fmt.Fprintln(r.a.out, s)
+		}
+	case ":history":
+		for i, h := range r.history {
+			fmt.Fprintf(r.a.out, "%d: %s\n", i+1, h)
+		}
+	default:
+		if err := r.eval("", strings.Join(words, " ")); err != nil {
+			fmt.Fprintln(r.a.errw, err)
+		}
+	}
+	return false
+}
