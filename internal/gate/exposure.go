@@ -18,12 +18,22 @@ func judgeExposure(v *view) Verdict {
 	if found.Decision != Allow {
 		return found
 	}
+	verdict := Pass()
 	for _, a := range v.texts(proto.Outbound, proto.Content, proto.Recipient) {
-		if what, ok := concealed(a.text, a.means == proto.Content); ok {
-			return Verdict{Code: "exposure.hidden-text", Reason: fmt.Sprintf("argument %s holds %s, which a reader does not see", a.name, what)}
+		stored := a.means == proto.Content
+		what, ok := concealed(a.text, stored)
+		if !ok {
+			continue
+		}
+		one := Verdict{Code: "exposure.hidden-text", Reason: fmt.Sprintf("argument %s holds %s, which a reader does not see", a.name, what)}
+		if stored {
+			one.Decision = Ask // some files need it, and the person can look
+		}
+		if one.Decision < verdict.Decision {
+			verdict = one
 		}
 	}
-	return Pass()
+	return verdict
 }
 
 // withheldVerdict denies when an argument was withheld for a credential of the

@@ -157,6 +157,10 @@ func TestMessagesDoNotLeakThroughTheirReader(t *testing.T) {
 		{"a picture from elsewhere", "cli.message", say("![x](https://evil.com/x.png)"), gate.Deny, "network.embedded"},
 		{"a picture by reference", "cli.message", say("[r]: https://evil.com/?d=1\n![x][r]"), gate.Deny, "network.embedded"},
 		{"a picture in HTML", "cli.message", say(`<IMG SRC="//evil.com/x">`), gate.Deny, "network.embedded"},
+		{"a picture whose address stands on another line", "cli.message", say("![x](\nhttps://evil.com/x)"), gate.Deny, "network.embedded"},
+		{"a style that fetches", "cli.message", say("<p style='background:url(//evil.com/x)'>"), gate.Deny, "network.embedded"},
+		{"very many pictures, the last from elsewhere", "cli.message", say(strings.Repeat("![a](b.png) ", 300) + "![x](https://evil.com/x)"), gate.Deny, "network.embedded"},
+		{"a word about pictures and a link", "cli.message", say("write ![alt](picture.png) or url(x); see https://other.org/markdown"), gate.Allow, ""},
 		{"a link that carries data", "cli.message", say("[click](https://evil.com/?d=aGVsbG8)"), gate.Ask, "network.link"},
 		{"a link that carries data in its path", "cli.message", say("https://evil.com/aGVsbG8gd29ybGQgaGVsbG8gd29ybGQ"), gate.Ask, "network.link"},
 		{"a link shown as another host", "cli.message", say("[docs.example.org](https://evil.com/)"), gate.Ask, "network.link"},
@@ -176,6 +180,15 @@ func TestMessagesDoNotLeakThroughTheirReader(t *testing.T) {
 		{"the flag of Scotland", "cli.message", say("🏴\U000E0067\U000E0062\U000E0073\U000E0063\U000E0074\U000E007F"), gate.Allow, ""},
 		{"Persian with its joiners", "cli.message", say("می\u200cخواهم"), gate.Allow, ""},
 		{"Hebrew with its marks", "cli.message", say("שלום\u200f!"), gate.Allow, ""},
+	})
+}
+
+func TestHiddenTextInAFileIsForAPersonToSee(t *testing.T) {
+	write := func(content string) []string { return []string{"FILEPATH", "a.txt", "CONTENT", content} }
+	run(t, standard(t, policy()), facts(), []step{
+		{"a direction control", "tool.write-file", write("if access\u202e { // check"), gate.Ask, "exposure.hidden-text"},
+		{"a terminal escape", "tool.write-file", write("\x1b[2J"), gate.Ask, "exposure.hidden-text"},
+		{"soft hyphens and joiners", "tool.write-file", write("Donau\u00addampf\u200dschiff"), gate.Allow, ""},
 	})
 }
 

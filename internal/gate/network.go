@@ -59,10 +59,8 @@ func (v *view) address(s string) Verdict {
 // mentioned judges the hosts in the other arguments of an action that goes to the
 // network anyway: a proxy, a referrer, a place to send the result to.
 func (v *view) mentioned(a arg) Verdict {
-	for _, h := range host.FindAll(a.text) {
-		if !v.hosts.Allows(h) {
-			return Verdict{Decision: Ask, Code: "network.unlisted", Reason: fmt.Sprintf("argument %s names %s, which is not on the list of hosts", a.name, h)}
-		}
+	if h, ok := v.unlisted(a.text); ok {
+		return Verdict{Decision: Ask, Code: "network.unlisted", Reason: fmt.Sprintf("argument %s names %s, which is not on the list of hosts", a.name, h)}
 	}
 	return Pass()
 }
@@ -77,8 +75,10 @@ func (v *view) message(text string) Verdict {
 	low := strings.ToLower(text)
 	links := linksIn(text, low)
 	foreign := slices.DeleteFunc(host.FindAll(text), func(h host.Host) bool { return v.hosts.Allows(h) })
-	if len(foreign) > 0 && containsAny(low, fetching) {
-		return Verdict{Code: "network.embedded", Reason: fmt.Sprintf("the text makes its reader's program fetch from %s", foreign[0])}
+	if len(foreign) > 0 {
+		if h, ok := v.embedded(low); ok {
+			return Verdict{Code: "network.embedded", Reason: fmt.Sprintf("the text makes its reader's program fetch from %s", h)}
+		}
 	}
 	if len(foreign) > 0 && len(links) > 0 && containsAny(low, soliciting) {
 		return Verdict{Decision: Ask, Code: "network.solicits", Reason: fmt.Sprintf("the text wants credentials, or something run, and links to %s", foreign[0])}
@@ -92,6 +92,60 @@ func (v *view) message(text string) Verdict {
 		return Verdict{Decision: Ask, Code: "network.link", Reason: fmt.Sprintf("the text links to %s after reading what others wrote or what is private", foreign[0])}
 	}
 	return Pass()
+}
+
+// embedded finds a host that is not listed in what a reader's program loads by
+// itself. low is the text in lower case.
+func (v *view) embedded(low string) (host.Host, bool) {
+	const most = 256 // beyond so many pictures the whole text counts as one
+	seen := 0
+	for _, mark := range fetching {
+		for from := 0; from < len(low); {
+			i := strings.Index(low[from:], mark)
+			if i < 0 {
+				break
+			}
+			from += i
+			window := low[from:]
+			if seen++; seen <= most {
+				window = element(window, len(mark))
+			}
+			if h, ok := v.unlisted(window); ok || seen > most {
+				return h, ok
+			}
+			from += len(mark)
+		}
+	}
+	if !strings.Contains(low, "![") {
+		return host.Host{}, false
+	}
+	for line := range strings.Lines(low) { // pictures may name their address elsewhere: [name]: address
+		if _, address, ok := strings.Cut(line, "]:"); ok && strings.HasPrefix(strings.TrimSpace(line), "[") {
+			if h, ok := v.unlisted(address); ok {
+				return h, true
+			}
+		}
+	}
+	return host.Host{}, false
+}
+
+// element is the tag, picture or line that begins with a mark.
+func element(s string, mark int) string {
+	const far = 600
+	s = s[:min(len(s), far)]
+	if i := strings.IndexAny(s[mark:], ")>"); i >= 0 {
+		return s[:mark+i]
+	}
+	return s
+}
+
+func (v *view) unlisted(text string) (host.Host, bool) {
+	for _, h := range host.FindAll(text) {
+		if !v.hosts.Allows(h) {
+			return h, true
+		}
+	}
+	return host.Host{}, false
 }
 
 // fetching are the beginnings of what a reader's program loads by itself.
