@@ -191,6 +191,9 @@ func TestCheckJudgesAsTheDaemonWould(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "system"), filepath.Join(dir, "notes")); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Symlink(filepath.Join(t.TempDir(), "nothing", "yet"), filepath.Join(dir, "dangling.org")); err != nil {
+		t.Fatal(err)
+	}
 	note := func(file string) []string {
 		return []string{"--tool", "write-note", "--arg", "filepath=" + file, "--arg", "content=x"}
 	}
@@ -204,6 +207,7 @@ func TestCheckJudgesAsTheDaemonWould(t *testing.T) {
 		{"a key", []string{"--tool", "read-file", "--arg", "filepath=~/.ssh/id_rsa"}, exitDenied},
 		{"the rules themselves", note(dir + "/system/rules.org"), exitDenied},
 		{"the rules through a link", note(dir + "/notes/rules.org"), exitDenied},
+		{"a link to nothing, outside", note(dir + "/dangling.org"), exitPending},
 		{"a tool there is not", []string{"--tool", "write-nite"}, exitDenied},
 	} {
 		out, talk, code := command(t, (*app).checkCommand, "", environ, tt.args...)
