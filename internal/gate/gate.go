@@ -205,7 +205,7 @@ func (c *Chain) round(r *Ruling, round int) (next *proto.Action) {
 	}
 	r.effects = append(r.effects[:0], f.effect.String())
 	if f.scratch.view != nil {
-		r.effects = f.scratch.view.effects(r.effects)
+		r.effects, r.view = f.scratch.view.effects(r.effects), f.scratch.view
 	}
 	return next
 }

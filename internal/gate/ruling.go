@@ -24,6 +24,7 @@ type Ruling struct {
 	policy   sexp.Digest
 	waivers  []waiver // of the round being judged
 	effects  []string
+	view     *view // of the last round; nil when no standard gate ran
 	unused   *use // one use, however often copied; nil for a replayed ruling
 }
 
@@ -184,6 +185,37 @@ func (p Permit) Action() proto.Action { return p.ruling.action }
 
 // Files are the files the gates read; see [Ruling.Files].
 func (p Permit) Files() []File { return p.ruling.Files() }
+
+// Effects names what carrying out the action can do; see [Ruling.Effects].
+func (p Permit) Effects() []string { return p.ruling.Effects() }
+
+// Path is where a path argument leads, links followed, as the gates judged it. An
+// actuator opens this and follows no link any more: one that is there now was not
+// there when the gates looked.
+func (p Permit) Path(arg sexp.Keyword) (abs string, ok bool) {
+	if p.ruling.view == nil {
+		return "", false
+	}
+	for _, a := range p.ruling.view.paths {
+		if a.name == arg {
+			return a.abs, true
+		}
+	}
+	return "", false
+}
+
+// Hosts are the machines the action's commands were found to talk to, sorted.
+func (p Permit) Hosts() []string {
+	if p.ruling.view == nil {
+		return nil
+	}
+	var out []string
+	for _, r := range p.ruling.view.reports {
+		out = append(out, r.Hosts...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
 
 // Redeem returns the action the gates judged, the first time only.
 func (p Permit) Redeem() (proto.Action, error) {
