@@ -75,16 +75,8 @@ func (s *Store) writeLocked(op *Op, ts []target, was map[ID]ID, r Result, dry bo
 	if dry || len(real) == 0 {
 		return r, nil
 	}
-	if err := s.hist.intent(op); err != nil {
+	if err := s.carryOutLocked(op, real); err != nil {
 		return Result{}, err
-	}
-	for i, t := range real {
-		if err := replace(s.disk, s.abs(t.path), t.before, t.after); err != nil {
-			return Result{}, s.withdrawLocked(op, real[:i], fmt.Errorf("%s: %w", t.path, err))
-		}
-	}
-	if err := s.hist.outcome(op, true); err != nil {
-		return Result{}, s.withdrawLocked(op, real, err)
 	}
 	cs := make([]replacement, len(real))
 	for i, t := range real {
@@ -100,88 +92,145 @@ func (s *Store) writeLocked(op *Op, ts []target, was map[ID]ID, r Result, dry bo
 	return r, nil
 }
 
-// withdrawLocked puts back the files already written when a later one failed. If
-// even that fails the intent stays open and the next Open finishes the work.
-func (s *Store) withdrawLocked(op *Op, done []target, cause error) error {
-	for _, t := range done {
-		if err := replace(s.disk, s.abs(t.path), t.after, t.before); err != nil {
-			if errors.Is(err, errRaced) {
-				continue // somebody wrote on top of ours: theirs stays
+// carryOutLocked makes an operation happen on disk: first its intent, then all new
+// texts beside the files, then names are exchanged. An error means that nothing
+// happened, unless it says that even going back failed; then the next Open finishes.
+func (s *Store) carryOutLocked(op *Op, ts []target) error {
+	if err := s.hist.intent(op); err != nil {
+		return err
+	}
+	var rs []*replacing
+	err := func() error {
+		for _, t := range ts {
+			r, err := stage(s.disk, s.abs(t.path), t.before, t.after)
+			if err != nil {
+				return fmt.Errorf("%s: %w", t.path, err)
 			}
-			return errors.Join(cause, fmt.Errorf("withdrawing operation %d: %s: %w", op.Seq, t.path, err))
+			rs = append(rs, r)
+		}
+		for i, r := range rs {
+			if err := r.install(); err != nil {
+				return errors.Join(fmt.Errorf("%s: %w", ts[i].path, err), revertAll(rs[:i]))
+			}
+		}
+		return nil
+	}()
+	for _, r := range rs {
+		err2 := r.clear()
+		if err == nil && err2 != nil {
+			s.hist.problem = fmt.Errorf("a temporary file was left: %w", err2)
 		}
 	}
-	return errors.Join(cause, s.hist.outcome(op, false))
+	if err == nil {
+		s.hist.commit(op)
+		return nil
+	}
+	if failed := (*revertError)(nil); errors.As(err, &failed) {
+		return err
+	}
+	return errors.Join(err, s.hist.abort(op))
 }
+
+// revertError means a file could not be put back: the operation stays open.
+type revertError struct{ err error }
+
+func (e *revertError) Error() string {
+	return "going back failed, the next start finishes: " + e.err.Error()
+}
+func (e *revertError) Unwrap() error { return e.err }
+
+func revertAll(rs []*replacing) error {
+	var errs []error
+	for _, r := range rs {
+		if err := r.revert(); err != nil {
+			errs = append(errs, &revertError{err})
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// found is a file of an interrupted operation as the next start finds it.
+type found struct {
+	FileChange
+	now  []byte // nil if absent
+	hash Hash
+}
+
+// foreign reports whether somebody else changed the file since.
+func (f found) foreign() bool { return f.hash != f.Before && f.hash != f.After }
 
 // recover finishes what an interrupted session left: an intent without outcome.
 // Files that are as before get their new text; if any was changed since by
 // somebody else, those already written go back instead.
 func (s *Store) recover() ([]Problem, error) {
-	op := s.hist.pending
-	if op == nil {
+	if s.hist.pending == nil {
 		return nil, nil
 	}
-	op, err := s.hist.load(op)
+	op, err := s.hist.load(s.hist.pending)
 	if err != nil {
 		return nil, err
 	}
-	type state struct {
-		f    FileChange
-		now  []byte // nil if absent
-		hash Hash
+	bad := func(err error) ([]Problem, error) { return nil, fmt.Errorf("finishing operation %d: %w", op.Seq, err) }
+	all, problems, err := s.inspect(op)
+	if err != nil {
+		return bad(err)
 	}
-	var all []state
-	diverged := ""
-	for _, f := range op.Files {
-		b, err := os.ReadFile(s.abs(f.Path))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("finishing operation %d: %w", op.Seq, err)
+	k := slices.IndexFunc(all, found.foreign)
+	for _, f := range all {
+		if err := s.settle(f, k < 0); err != nil {
+			return bad(fmt.Errorf("%s: %w", f.Path, err))
 		}
-		st := state{f: f, now: b}
-		if err == nil {
-			st.hash = sumFile(b)
-		}
-		if st.hash != f.Before && st.hash != f.After {
-			diverged = f.Path
-		}
-		all = append(all, st)
 	}
+	if k < 0 {
+		s.hist.commit(op)
+		return problems, nil
+	}
+	if err := s.hist.abort(op); err != nil {
+		return bad(err)
+	}
+	return append(problems, Problem{all[k].Path, fmt.Errorf(
+		"operation %d was interrupted and the file changed since: withdrawn, the file is as found", op.Seq)}), nil
+}
+
+// inspect reads the files of an operation and clears away what its writes left.
+func (s *Store) inspect(op *Op) ([]found, []Problem, error) {
+	var all []found
 	var problems []Problem
-	for _, st := range all {
-		p, err := s.clearTemps(op, st.f, st.hash)
+	for _, c := range op.Files {
+		b, err := os.ReadFile(s.abs(c.Path))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, nil, err
+		}
+		f := found{FileChange: c, now: b}
+		if err == nil {
+			f.hash = sumFile(b)
+		}
+		ps, err := s.clearTemps(op, c, f.hash)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		problems = append(problems, p...)
+		all, problems = append(all, f), append(problems, ps...)
 	}
-	for _, st := range all {
-		want, hunks := st.f.After, st.f.Hunks
-		if diverged != "" {
-			want, hunks = st.f.Before, inverse(st.f.Hunks)
-		}
-		if st.hash == want || st.hash != st.f.Before && st.hash != st.f.After {
-			continue
-		}
-		after, ok := splice(st.now, hunks)
-		if !ok {
-			return nil, fmt.Errorf("finishing operation %d: %s: %w", op.Seq, st.f.Path, errHistory)
-		}
-		if want.IsZero() {
-			after = nil
-		}
-		if err := replace(s.disk, s.abs(st.f.Path), st.now, after); err != nil {
-			return nil, fmt.Errorf("finishing operation %d: %s: %w", op.Seq, st.f.Path, err)
-		}
+	return all, problems, nil
+}
+
+// settle brings one file to where the operation leaves it, or found it.
+func (s *Store) settle(f found, forward bool) error {
+	want, hunks := f.After, f.Hunks
+	if !forward {
+		want, hunks = f.Before, inverse(f.Hunks)
 	}
-	if err := s.hist.outcome(op, diverged == ""); err != nil {
-		return nil, err
+	if f.hash == want || f.foreign() {
+		return nil
 	}
-	if diverged != "" {
-		problems = append(problems, Problem{diverged, fmt.Errorf(
-			"operation %d was interrupted and the file changed since: withdrawn, the file is as found", op.Seq)})
+	after, ok := splice(f.now, hunks)
+	if !ok {
+		return errHistory
 	}
-	return problems, nil
+	if want.IsZero() {
+		after = nil
+	}
+	return replace(s.disk, s.abs(f.Path), f.now, after)
 }
 
 // clearTemps removes temporary files of an interrupted write. One that holds a

@@ -70,38 +70,156 @@ const (
 	newDirMode  = 0o700
 )
 
-// replace brings a file from one content to another: never a moment without one of
-// the two under its name, durable when it returns, compared after the fact.
-// A nil before means the file must not exist; a nil after removes it.
-func replace(d disk, name string, before, after []byte) error {
+// replacing is one file on its way from one content to another. There is never a
+// moment without one of the two under its name. All that needs room on the disk is
+// done by stage; install and revert only exchange names.
+type replacing struct {
+	d             disk
+	name          string
+	before, after []byte // nil: no such file
+	tmp           string // the new text, then the old one; "" if there is none
+}
+
+// stage writes the new text beside the file.
+func stage(d disk, name string, before, after []byte) (*replacing, error) {
+	r := &replacing{d: d, name: name, before: before, after: after}
 	if after == nil {
-		return removeFile(d, name, before)
+		return r, nil
 	}
-	dir := filepath.Dir(name)
 	mode := fs.FileMode(newFileMode)
 	if fi, err := os.Stat(name); err == nil {
 		mode = fi.Mode().Perm()
 	}
 	if before == nil {
-		if err := makeDirs(d, dir); err != nil {
+		if err := makeDirs(d, filepath.Dir(name)); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	r.tmp, err = writeTemp(d, name, after, mode)
+	return r, err
+}
+
+// install puts the new text in place of the file, whose content must still be
+// before, makes that durable and reads it back. If it fails the file is as it was.
+func (r *replacing) install() error {
+	switch {
+	case r.after == nil:
+		return r.remove()
+	case r.before == nil:
+		if _, err := os.Lstat(r.name); err == nil {
+			return errRaced
+		}
+		if err := r.rename(r.tmp, r.name); err != nil {
+			return err
+		}
+		r.tmp = ""
+	default:
+		if err := r.exchange(); err != nil {
 			return err
 		}
 	}
-	tmp, err := writeTemp(d, name, after, mode)
+	got, err := os.ReadFile(r.name)
+	if err == nil && !bytes.Equal(got, r.after) {
+		err = fmt.Errorf("want %d bytes as written, found %d others: %w", len(r.after), len(got), errRaced)
+	}
 	if err != nil {
-		return err
-	}
-	if err := install(d, tmp, name, before); err != nil {
-		return err
-	}
-	got, err := os.ReadFile(name)
-	if err != nil {
-		return fmt.Errorf("read back: %w", err)
-	}
-	if !bytes.Equal(got, after) {
-		return fmt.Errorf("read back: want %d bytes as written, found %d others: %w", len(after), len(got), errRaced)
+		return errors.Join(fmt.Errorf("read back: %w", err), r.revert())
 	}
 	return nil
+}
+
+// exchange swaps the names of the old and the new text. That shows what was really
+// replaced, even if it was written a moment ago; where it is impossible the last
+// look comes just before.
+func (r *replacing) exchange() error {
+	err := r.d.Rename(r.tmp, r.name, true)
+	if errors.Is(err, errNoSwap) {
+		if got, err := os.ReadFile(r.name); err != nil || !bytes.Equal(got, r.before) {
+			return errors.Join(errRaced, err)
+		}
+		if err := r.rename(r.tmp, r.name); err != nil {
+			return err
+		}
+		r.tmp = ""
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if got, err := os.ReadFile(r.tmp); err != nil || !bytes.Equal(got, r.before) {
+		if err := r.d.Rename(r.tmp, r.name, true); err != nil {
+			theirs := r.tmp
+			r.tmp = "" // not ours to clear
+			return fmt.Errorf("%w; the other version is in %s: %w", errRaced, theirs, err)
+		}
+		return errors.Join(errRaced, err)
+	}
+	return r.d.SyncDir(filepath.Dir(r.name))
+}
+
+// remove moves the file aside, so that it can come back.
+func (r *replacing) remove() error {
+	got, err := os.ReadFile(r.name)
+	if err != nil || !bytes.Equal(got, r.before) {
+		return errors.Join(errRaced, err)
+	}
+	tmp := tempName(r.name)
+	if err := r.rename(r.name, tmp); err != nil {
+		return err
+	}
+	r.tmp = tmp
+	return nil
+}
+
+func (r *replacing) rename(from, to string) error {
+	if err := r.d.Rename(from, to, false); err != nil {
+		return err
+	}
+	return r.d.SyncDir(filepath.Dir(to))
+}
+
+// revert undoes install. What somebody else wrote on top of ours stays.
+func (r *replacing) revert() error {
+	got, err := os.ReadFile(r.name)
+	gone := errors.Is(err, fs.ErrNotExist)
+	switch {
+	case r.after == nil && gone:
+		err = r.rename(r.tmp, r.name)
+		r.tmp = ""
+		return err
+	case r.after == nil || gone || err == nil && !bytes.Equal(got, r.after):
+		return nil
+	case err != nil:
+		return err
+	case r.before == nil:
+		return errors.Join(r.d.Remove(r.name), r.d.SyncDir(filepath.Dir(r.name)))
+	case r.tmp != "":
+		return errors.Join(r.d.Rename(r.tmp, r.name, true), r.d.SyncDir(filepath.Dir(r.name)))
+	}
+	// Names cannot be exchanged here: the old text has to be written again.
+	tmp, err := writeTemp(r.d, r.name, r.before, newFileMode)
+	if err != nil {
+		return err
+	}
+	return r.rename(tmp, r.name)
+}
+
+// clear removes the text that is not in use.
+func (r *replacing) clear() error {
+	if r.tmp == "" {
+		return nil
+	}
+	return r.d.Remove(r.tmp)
+}
+
+// replace stages and installs one file.
+func replace(d disk, name string, before, after []byte) error {
+	r, err := stage(d, name, before, after)
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.install(), r.clear())
 }
 
 var tempCount atomic.Uint64
@@ -132,64 +250,6 @@ func writeTemp(d disk, name string, b []byte, mode fs.FileMode) (string, error) 
 	return tmp, nil
 }
 
-// install puts the temporary file in place of name, whose content must still be
-// before. Exchanging the names shows what was really replaced, even if it was
-// written a moment ago; where that is impossible the last look comes just before.
-// The new name is durable when it returns.
-func install(d disk, tmp, name string, before []byte) error {
-	if before == nil {
-		if _, err := os.Lstat(name); err == nil {
-			return errors.Join(errRaced, d.Remove(tmp))
-		}
-		return renameDurably(d, tmp, name)
-	}
-	err := d.Rename(tmp, name, true)
-	if errors.Is(err, errNoSwap) {
-		if got, err := os.ReadFile(name); err != nil || !bytes.Equal(got, before) {
-			return errors.Join(errRaced, err, d.Remove(tmp))
-		}
-		return renameDurably(d, tmp, name)
-	}
-	if err != nil {
-		return errors.Join(err, d.Remove(tmp))
-	}
-	if got, err := os.ReadFile(tmp); err != nil || !bytes.Equal(got, before) {
-		if err := d.Rename(tmp, name, true); err != nil {
-			return fmt.Errorf("%w; the other version is in %s: %w", errRaced, tmp, err)
-		}
-		return errors.Join(errRaced, d.Remove(tmp))
-	}
-	// The exchange must be durable before the old text may go.
-	if err := d.SyncDir(filepath.Dir(name)); err != nil {
-		return err
-	}
-	return d.Remove(tmp)
-}
-
-func renameDurably(d disk, from, to string) error {
-	if err := d.Rename(from, to, false); err != nil {
-		return errors.Join(err, d.Remove(from))
-	}
-	return d.SyncDir(filepath.Dir(to))
-}
-
-func removeFile(d disk, name string, before []byte) error {
-	got, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(got, before) {
-		return errRaced
-	}
-	if err := d.Remove(name); err != nil {
-		return err
-	}
-	return d.SyncDir(filepath.Dir(name))
-}
-
 // makeDirs creates missing directories and makes their entries durable.
 func makeDirs(d disk, dir string) error {
 	if _, err := os.Stat(dir); err == nil {
@@ -213,5 +273,8 @@ func overwrite(d disk, name string, b []byte) error {
 	if err != nil {
 		return err
 	}
-	return renameDurably(d, tmp, name)
+	if err := d.Rename(tmp, name, false); err != nil {
+		return errors.Join(err, d.Remove(tmp))
+	}
+	return d.SyncDir(filepath.Dir(name))
 }

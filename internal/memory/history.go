@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"github.com/zeebo/blake3"
-
-	"passepartout/internal/org"
 )
 
 // OpKind tells who changed the memex and how.
@@ -150,6 +148,9 @@ type history struct {
 	base    map[Hash]Hash
 	pending *Op // intent without an outcome, found at opening
 	problem error
+	owed    uint64 // operation whose commit record is not written yet
+	// undoIntent removes the last intent from the log.
+	undoIntent func() error
 	// readOnly forgets instead of recording.
 	readOnly bool
 }
@@ -269,25 +270,52 @@ func (h *history) keep(op *Op) {
 
 // intent writes down what is about to be done and makes it durable.
 func (h *history) intent(op *Op) error {
+	size, last := h.size, h.last
 	h.seq++
 	op.Seq = h.seq
-	return h.append(frameIntent, op, true)
-}
-
-// outcome closes an intent.
-func (h *history) outcome(op *Op, done bool) error {
-	kind := byte(frameAbort)
-	if done {
-		kind = frameCommit
-	}
-	if err := h.append(kind, &Op{Seq: op.Seq}, true); err != nil {
+	if err := h.append(frameIntent, op, true); err != nil {
 		return err
 	}
-	h.pending = nil
-	if done {
-		h.keep(op)
+	h.undoIntent = func() error {
+		h.size, h.last = size, last
+		return os.Truncate(h.path, size)
 	}
 	return nil
+}
+
+// commit closes an intent that was carried out. Should there be no room for the
+// record, it is owed: the files are in place and the intent is durable, so the
+// operation stands, and the record is written before the next one.
+func (h *history) commit(op *Op) {
+	h.pending = nil
+	h.keep(op)
+	h.owed = op.Seq
+	_ = h.pay() // owed until it succeeds
+}
+
+// pay writes the commit record that is owed, if any.
+func (h *history) pay() error {
+	if h.owed == 0 {
+		return nil
+	}
+	seq := h.owed
+	h.owed = 0
+	if err := h.append(frameCommit, &Op{Seq: seq}, true); err != nil {
+		h.owed = seq
+		return err
+	}
+	return nil
+}
+
+// abort closes an intent that was withdrawn. If there is no room to say so, the
+// intent itself is taken back.
+func (h *history) abort(op *Op) error {
+	h.pending = nil
+	err := h.append(frameAbort, &Op{Seq: op.Seq}, true)
+	if err != nil && h.undoIntent != nil && h.undoIntent() == nil {
+		return nil
+	}
+	return err
 }
 
 // fact records something that happened on disk; losing it in a crash loses no text.
@@ -307,6 +335,9 @@ func (h *history) fact(op *Op) error {
 func (h *history) append(kind byte, op *Op, sync bool) error {
 	if h.path == "" {
 		return nil
+	}
+	if err := h.pay(); err != nil {
+		return err
 	}
 	payload, err := encodeOp(kind, op)
 	if err != nil {
@@ -460,15 +491,6 @@ func decodeOp(payload []byte) (byte, *Op, error) {
 		return bad("text outside its record")
 	}
 	return payload[0], &op, nil
-}
-
-// patches turns hunks into patches of the text before.
-func patches(hs []hunk) []org.Patch {
-	out := make([]org.Patch, len(hs))
-	for i, h := range hs {
-		out[i] = org.Patch{Start: h.At, End: h.At + len(h.Old), Text: h.New}
-	}
-	return out
 }
 
 // inverse turns the hunks of before → after into those of after → before.

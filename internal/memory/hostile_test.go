@@ -39,12 +39,14 @@ func TestTheIndexMayVanishOrRotAtAnyTime(t *testing.T) {
 		return s.View().Hash()
 	}()
 	for name, damage := range map[string]func() error{
-		"intact":          func() error { return nil },
-		"gone":            func() error { return os.Remove(index) },
-		"empty":           func() error { return os.WriteFile(index, nil, 0o600) },
-		"cut":             func() error { return os.WriteFile(index, good[:len(good)/2], 0o600) },
-		"flipped":         func() error { b := slices.Clone(good); b[len(b)/2] ^= 1; return os.WriteFile(index, b, 0o600) },
-		"another version": func() error { return os.WriteFile(index, append([]byte("passepartout memory index 9\n"), good...), 0o600) },
+		"intact":  func() error { return nil },
+		"gone":    func() error { return os.Remove(index) },
+		"empty":   func() error { return os.WriteFile(index, nil, 0o600) },
+		"cut":     func() error { return os.WriteFile(index, good[:len(good)/2], 0o600) },
+		"flipped": func() error { b := slices.Clone(good); b[len(b)/2] ^= 1; return os.WriteFile(index, b, 0o600) },
+		"another version": func() error {
+			return os.WriteFile(index, append([]byte("passepartout memory index 9\n"), good...), 0o600)
+		},
 		"a directory": func() error {
 			return errors.Join(os.Remove(index), os.Mkdir(index, 0o700))
 		},
@@ -132,7 +134,7 @@ func (f *fullFile) Write(b []byte) (int, error) {
 }
 
 func TestAFullDiskFailsTheEditAndNothingElse(t *testing.T) {
-	for room := 0; room < 6000; room += 97 {
+	for room := 0; room < 5600; room += some(61, 1) {
 		f := newFixture(t, map[string]string{"a.org": "* A\n" + strings.Repeat("old\n", 100), "b.org": "* B\n" + strings.Repeat("old\n", 100)})
 		d := &fullDisk{memory.RealDisk(), 1 << 30}
 		s, err := memory.Open(t.Context(), f.dir, f.options().OnDisk(d))

@@ -303,3 +303,24 @@ func TestAnEditMergesWithAChangeOfAnotherHeadline(t *testing.T) {
 		t.Errorf("want %q\nfound %q", want, got)
 	}
 }
+
+// TestINV10 is the promise of the design: bytes outside the edit stay, a file
+// changed underneath is never overwritten.
+func TestINV10EditsAreLosslessAndNeverOverwriteAChange(t *testing.T) {
+	const odd = "#+TITLE:odd \r\n\t * not a headline\n*  TODO   Spaced   title\t:a:\n   :PROPERTIES:\n   :X:    1\n   :END:\nlast line without end"
+	f := newFixture(t, map[string]string{"a.org": odd})
+	s := f.open()
+	o := titled(t, s.View(), "Spaced   title")
+	r := change(t, s, o.Title, memory.Change{Kind: memory.SetPriority, Value: "A"})
+	after := string(r.Files[0].After)
+	if strings.Replace(after, "[#A] ", "", 1) != odd {
+		t.Errorf("more than the priority changed:\n%q\n%q", odd, after)
+	}
+	if f.read("a.org") != after {
+		t.Error("the file is not what the result says")
+	}
+	f.write("a.org", after+"!")
+	if err := setBody(s, titled(t, s.View(), o.Title), "x"); err == nil || f.read("a.org") != after+"!" {
+		t.Errorf("a change underneath was overwritten (%v)", err)
+	}
+}

@@ -42,16 +42,15 @@ type model struct {
 	seen      *memory.View
 	seenFiles map[string]string
 	// done are the agent's operations that stand, undone those taken back, with
-	// the files before and after; other counts what makes them approximate.
+	// the files before and after.
 	done, undone []modelOp
 	counter      int
-	outcomes     map[string]int
 }
 
 type modelOp struct{ before, after map[string]string }
 
 func newModel(t *testing.T, seed uint64) *model {
-	m := &model{t: t, f: newFixture(t, nil), r: rand.New(rand.NewPCG(seed, 1)), files: map[string]string{}, outcomes: map[string]int{}}
+	m := &model{t: t, f: newFixture(t, nil), r: rand.New(rand.NewPCG(seed, 1)), files: map[string]string{}}
 	for _, p := range []string{"a.org", "b.org", "sub/c.org"} {
 		m.put(p, m.text(4))
 	}

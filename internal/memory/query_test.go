@@ -1,6 +1,7 @@
 package memory_test
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -146,7 +147,7 @@ func TestBacklinksAndLinksFormAGraph(t *testing.T) {
 }
 
 func TestPrivacyFollowsInheritanceAndWhatIsUnknownIsPrivate(t *testing.T) {
-	f := newFixture(t, map[string]string{"tasks.org": queryDoc, "p.org": "* Open\n", "secret.org": "#+FILETAGS: :@personal:\n* X\n"})
+	f := newFixture(t, map[string]string{"tasks.org": queryDoc, "p.org": "* Open\n", "dir/q.org": "* Open too\n", "secret.org": "#+FILETAGS: :@personal:\n* X\n"})
 	s := f.open()
 	v := s.View()
 	for name, want := range map[string]bool{
@@ -155,6 +156,11 @@ func TestPrivacyFollowsInheritanceAndWhatIsUnknownIsPrivate(t *testing.T) {
 	} {
 		if s.Private(name) != want {
 			t.Errorf("%s: private is %v", name, !want)
+		}
+	}
+	for path, want := range map[string]bool{"p.org": false, "tasks.org": true, ".": true, "dir": false, "../elsewhere.org": false} {
+		if got := s.Private(filepath.Join(f.dir, path)); got != want {
+			t.Errorf("absolute %s: private is %v", path, got)
 		}
 	}
 	if tags := s.Tags("ann"); strings.Join(tags, ",") != "work,urgent,@phone" {

@@ -207,11 +207,39 @@ func (s *Store) Problems() []Problem {
 	return nil
 }
 
-// Tags are the inherited tags of an object or file of the current view; see [View.Tags].
-func (s *Store) Tags(idOrPath string) []string { return s.View().Tags(idOrPath) }
+// Tags are the inherited tags of an object, file or directory of the current view;
+// see [View.Tags]. Paths may be absolute.
+func (s *Store) Tags(idOrPath string) []string {
+	name, inside := s.relative(idOrPath)
+	if !inside {
+		return nil
+	}
+	return s.View().Tags(name)
+}
 
-// Private reports whether an object or file carries a privacy tag; see [View.Private].
-func (s *Store) Private(idOrPath string) bool { return s.View().Private(idOrPath) }
+// Private reports whether an object, file or directory carries a privacy tag; see
+// [View.Private]. Paths may be absolute; one outside the memex carries no tags and
+// is not private, as far as memory can tell.
+func (s *Store) Private(idOrPath string) bool {
+	name, inside := s.relative(idOrPath)
+	return inside && s.View().Private(name)
+}
+
+// relative turns an absolute path into one of the memex; false if it lies outside.
+// Links are followed, so that no other name of a file hides its tags.
+func (s *Store) relative(name string) (string, bool) {
+	if !filepath.IsAbs(name) {
+		return name, true
+	}
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		name = real
+	}
+	if !within(s.root, name) {
+		return "", false
+	}
+	rel, err := filepath.Rel(s.root, name)
+	return filepath.ToSlash(rel), err == nil
+}
 
 // Close stops watching, saves the index and refuses further writes. Views stay usable.
 func (s *Store) Close() error {
@@ -229,7 +257,7 @@ func (s *Store) Close() error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return errors.Join(s.saveIndexLocked(), s.release())
+	return errors.Join(s.hist.pay(), s.saveIndexLocked(), s.release())
 }
 
 // Save writes the index if it is behind. Losing it loses nothing but time.

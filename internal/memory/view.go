@@ -236,17 +236,29 @@ func (v *View) fill(o *Object, n *node, i int) {
 }
 
 // Tags are the tags of an object, inherited ones included, by identifier or by
-// path; for a path they are all tags anywhere in the file, because whoever is
-// handed the file is handed everything in it.
+// path. For a file or directory they are all tags anywhere in it, and for an
+// object all tags below it too, because whoever is handed it is handed everything in it.
 func (v *View) Tags(idOrPath string) []string {
+	tags, _ := v.tagsOf(idOrPath)
+	return tags
+}
+
+func (v *View) tagsOf(idOrPath string) (tags []string, found bool) {
 	if k, ok := v.byPath.m[idOrPath]; ok {
-		return v.files[k].everyTag()
+		return v.files[k].everyTag(), true
 	}
-	o, ok := v.Lookup(idOrPath)
-	if !ok {
-		return nil
+	if o, ok := v.Lookup(idOrPath); ok {
+		return subtreeTags(o), true
 	}
-	return subtreeTags(o)
+	dir := strings.TrimSuffix(idOrPath, "/") + "/"
+	for _, k := range v.sorted {
+		if n := v.files[k]; dir == "./" || strings.HasPrefix(n.path, dir) {
+			found = true
+			tags = append(tags, n.everyTag()...)
+		}
+	}
+	slices.Sort(tags)
+	return slices.Compact(tags), found
 }
 
 func (n *node) everyTag() []string {
@@ -276,14 +288,11 @@ func subtreeTags(o Object) []string {
 	return all
 }
 
-// Private reports whether the object or file, or anything in it, carries one of
-// the store's privacy tags. What is not found is private: nobody can say it is not.
+// Private reports whether the object, file or directory, or anything in it, carries
+// one of the store's privacy tags. What is not found is private: nobody can say it is not.
 func (v *View) Private(idOrPath string) bool {
-	_, isFile := v.byPath.m[idOrPath]
-	if _, ok := v.Lookup(idOrPath); !ok && !isFile {
-		return true
-	}
-	return v.anyPrivate(v.Tags(idOrPath))
+	tags, found := v.tagsOf(idOrPath)
+	return !found || v.anyPrivate(tags)
 }
 
 func (v *View) anyPrivate(tags []string) bool {
