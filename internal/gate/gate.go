@@ -13,10 +13,10 @@
 //     [Standard] builds their chain. A [Rule] is one decision a person wrote down.
 //   - [Codes] lists every objection the standard gates can make.
 //
-// The standard gates are files: origin, permissions, vault, explain, the eleven
-// checks of the dispatcher (lisp, secretpath, selfbuild, exposure, privacy, shell,
-// network, impact, replint), flow, confine, validator. They look at an action
-// through one shared [view], which resolves paths and reads commands once.
+// The standard gates are files named after them, the eleven checks of the
+// dispatcher among them; standardGates in policy.go is their manifest. They look at
+// an action through one shared view (view.go), which resolves its paths and reads
+// its commands once. Credentials are gone by then (withhold.go).
 //
 // A ruling is a pure function of the action, the facts and the policy: no clock,
 // no disk, no memory of earlier rulings. What a gate asks of the outside goes

@@ -83,6 +83,25 @@ func (l *Ledger) Open(r Ruling, expires time.Time) (Pending, error) {
 	return p, nil
 }
 
+// Reopen puts a question back that was open when the program ended, from the
+// action and the trace as they were recorded. What the person was shown is what
+// counts, so the verdicts are the recorded ones; nothing is decided here, and a
+// reopened ruling gives no permit.
+func (l *Ledger) Reopen(a proto.Action, trace sexp.Plist, expires time.Time) (Pending, error) {
+	r := Ruling{action: a, decision: Ask, verdicts: VerdictsOf(trace)}
+	if trace.Word("DECISION") != "ASK" || len(r.Objections()) == 0 {
+		return Pending{}, fmt.Errorf("recorded ruling is %s: only ask can wait for a person", strings.ToLower(string(trace.Word("DECISION"))))
+	}
+	p := Pending{ID: a.Digest(), Ruling: r, Expires: expires}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open == nil {
+		l.open = map[sexp.Digest]Pending{}
+	}
+	l.open[p.ID] = p
+	return p, nil
+}
+
 // List returns the open questions, oldest deadline first.
 func (l *Ledger) List() []Pending {
 	l.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"passepartout/internal/org"
 	"passepartout/internal/proto"
@@ -75,6 +76,13 @@ func (r *Rule) read(h org.Headline, v *proto.Vocabulary) error {
 			r.Shadow = value == "t"
 		case strings.HasPrefix(key, whenPrefix):
 			r.When = append(r.When, Condition{sexp.Keyword(key[len(whenPrefix):]), value})
+		case key == "EXPIRES":
+			at, err := expiry(value)
+			if err != nil {
+				return err
+			}
+			r.Expires = at
+		case key == "AUTHOR" || key == "LEARNT" || key == "HITS":
 		case key == "ID" || key == "CREATED" || key == "ORIGIN" || key == "CUSTOM_ID":
 		default:
 			return unknownProperty(p.Key)
@@ -88,8 +96,19 @@ func (r *Rule) read(h org.Headline, v *proto.Vocabulary) error {
 	return nil
 }
 
+// expiry reads the day, or the moment, from which a rule no longer counts.
+func expiry(text string) (time.Time, error) {
+	text = strings.Trim(text, "[]<>")
+	for _, layout := range [...]string{time.DateOnly, "2006-01-02 Mon", time.RFC3339} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("expires %q: want a day like 2026-11-30", text)
+}
+
 func unknownProperty(key string) error {
-	known := []string{"DECISION", "VERB", "ROLE", "LIFTS", "SHADOW", "ID"}
+	known := []string{"DECISION", "VERB", "ROLE", "LIFTS", "SHADOW", "EXPIRES", "AUTHOR", "LEARNT", "HITS", "ID"}
 	if near, ok := sexp.Nearest(strings.ToUpper(key), known); ok {
 		return fmt.Errorf("unknown property %q: did you mean %q?", key, near)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"passepartout/internal/proto"
 	"passepartout/internal/sexp"
@@ -22,6 +23,7 @@ type Rule struct {
 	Shadow   bool        // an allow rule on trial: it only says what it would have done
 	Match    []string    // examples that must match, as commands or argument lists
 	NoMatch  []string    // examples that must not
+	Expires  time.Time   // from then on it matches nothing; zero: never
 	Where    string      // file:line
 }
 
@@ -39,11 +41,15 @@ func (r Rule) Plist() sexp.Plist {
 	for i, c := range r.When {
 		when[i] = sexp.NewList(c.Arg, sexp.String(c.Pattern))
 	}
-	return sexp.P(
+	p := sexp.P(
 		sexp.Keyword("NAME"), r.Name, sexp.Keyword("DECISION"), r.Decision.String(), sexp.Keyword("VERB"), r.Verb,
 		sexp.Keyword("ROLE"), r.Role.String(), sexp.Keyword("WHEN"), sexp.NewList(when...), sexp.Keyword("LIFTS"), r.Lifts,
 		sexp.Keyword("SHADOW"), r.Shadow, sexp.Keyword("MATCH"), r.Match, sexp.Keyword("NO-MATCH"), r.NoMatch,
 		sexp.Keyword("WHERE"), r.Where)
+	if !r.Expires.IsZero() {
+		p = p.With("EXPIRES", sexp.String(r.Expires.UTC().Format(time.RFC3339)))
+	}
+	return p
 }
 
 func ruleOf(p sexp.Plist) (Rule, error) {
@@ -56,6 +62,13 @@ func ruleOf(p sexp.Plist) (Rule, error) {
 		return Rule{}, fmt.Errorf("rule %q: decision %q, want allow, ask or deny", r.Name, p.Text("DECISION"))
 	}
 	r.Decision = d
+	if text := p.Text("EXPIRES"); text != "" {
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return Rule{}, fmt.Errorf("rule %q: expiry: %w", r.Name, err)
+		}
+		r.Expires = at
+	}
 	shadow, _ := p.Get("SHADOW")
 	r.Shadow = !sexp.IsNil(shadow)
 	v, _ := p.Get("WHEN")
@@ -105,6 +118,9 @@ func (r Rule) check() error {
 
 // matches reports whether the action is one the rule speaks about.
 func (r Rule) matches(v *view) bool {
+	if !r.Expires.IsZero() && !v.facts.Now.Before(r.Expires) {
+		return false
+	}
 	spec := v.action.Spec()
 	if r.Verb != spec.String() && (r.Verb != spec.Tool || spec.Tool == "") {
 		return false
