@@ -25,7 +25,7 @@ type Ruling struct {
 	waivers  []waiver // of the round being judged
 	effects  []string
 	view     *view // of the last round; nil when no standard gate ran
-	unused   *use // one use, however often copied; nil for a replayed ruling
+	unused   *use  // one use, however often copied; nil for a replayed ruling
 }
 
 type use struct{ left atomic.Bool }
