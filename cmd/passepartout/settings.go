@@ -116,7 +116,11 @@ func (a *app) daemon(ctx context.Context, idle time.Duration) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	d, err := daemon.Open(ctx, a.settings(cfg, idle))
+	settings := a.settings(cfg, idle)
+	if settings.Models, err = modelSettings(cfg); err != nil {
+		return fmt.Errorf("settings: %w", err)
+	}
+	d, err := daemon.Open(ctx, settings)
 	if err != nil {
 		return err
 	}

@@ -52,8 +52,8 @@ type Journal interface {
 // the reply.
 type Handler func(context.Context, proto.Signal) (text string, err error)
 
-// Options are the parts an agent is put together from. All but Handlers, Prompt
-// and Consensus are required.
+// Options are the parts an agent is put together from. All but Handlers, Words,
+// Prompt and Consensus are required.
 type Options struct {
 	Chain       func() *gate.Chain // the chain in force
 	Table       *act.Table
@@ -69,6 +69,9 @@ type Options struct {
 	Prompt      Prompt             // what a model is told; may be empty
 	Consensus   int                // further models asked about far-reaching actions
 	Handlers    map[string]Handler // by sensor, lower case
+	// Words are further control words, "/cost" for one; what they return is the
+	// reply, and no engine hears them.
+	Words map[string]func(args []string) string
 }
 
 func (o Options) check() error {

@@ -170,6 +170,9 @@ func (a *Agent) control(sig proto.Signal) (string, bool) {
 	case "/approvals":
 		return a.describeQuestions(), true
 	}
+	if say, ok := a.Words[words[0]]; ok {
+		return say(words[1:]), true
+	}
 	return "", false
 }
 

@@ -340,10 +340,7 @@ func head(text string, tokens int) string {
 func (a *Agent) tools() []llm.Tool {
 	var out []llm.Tool
 	for _, v := range a.Table.Tools() {
-		if a.Prompt.Offer != nil && !a.Prompt.Offer(v) {
-			continue
-		}
-		tool := llm.Tool{Name: v.Tool, Doc: v.Doc}
+		tool := llm.Tool{Name: v.Tool, Doc: v.Doc, Forbidden: a.Prompt.Offer != nil && !a.Prompt.Offer(v)}
 		for _, p := range v.Params {
 			tool.Params = append(tool.Params, llm.Param{Name: strings.ToLower(string(p.Name)), Type: schema(p.Type), Doc: p.Doc, Required: p.Required})
 		}

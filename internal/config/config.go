@@ -52,8 +52,14 @@ type Config struct {
 	Cascade        []string          // providers in the order they are tried
 	Keys           map[string]Secret // by provider; only those that are set
 	OllamaURL      string
+	LocalURL       string // an OpenAI-compatible server
 	RequestTimeout time.Duration
 	ContextTokens  int
+	Routes         []string // tier/slot=provider/model
+	Consensus      int
+	RecordFile     string
+
+	TurnBudget, SessionBudget, JobBudget, DayBudget, MonthBudget string // dollars, or none
 
 	DefaultActuator string
 	SilentActuators []string

@@ -53,7 +53,7 @@ const (
 // this program find shared data through them.
 var foreign = []string{"PASSEPARTOUT_SHARED"}
 
-var providers = []string{"reflex", "ollama", "openrouter", "openai", "anthropic", "groq", "gemini", "deepseek", "nvidia"}
+var providers = []string{"reflex", "ollama", "local", "openrouter", "openai", "anthropic", "groq", "gemini", "deepseek", "nvidia"}
 
 // table holds every setting. A default may refer to a setting above it.
 var table = []Setting{
@@ -104,12 +104,17 @@ var table = []Setting{
 	{
 		Key: "PROVIDER_CASCADE", Kind: Choices, Default: "reflex", Example: "ollama,anthropic,reflex", Choices: providers, Group: groupModels, Reloadable: true,
 		field: func(c *Config) any { return &c.Cascade },
-		Doc:   "Providers in the order they are tried. reflex answers by rules and needs no model, key or network.",
+		Doc:   "Providers in the order they are tried. reflex answers by rules, needs no model, key or network, and comes last. While this is unset, what answers on this machine is tried first, then every provider with a key.",
 	},
 	{
 		Key: "OLLAMA_URL", Kind: URL, Default: "http://127.0.0.1:11434", Group: groupModels, Reloadable: true, field: func(c *Config) any { return &c.OllamaURL },
 		Doc: "Where Ollama listens.",
 	},
+	{
+		Key: "LOCAL_URL", Kind: URL, Default: "http://127.0.0.1:8080/v1", Group: groupModels, Reloadable: true, field: func(c *Config) any { return &c.LocalURL },
+		Doc: "Where a server of your own listens that speaks OpenAI's chat completions, such as llama.cpp, LM Studio or vLLM.",
+	},
+	{Key: "LOCAL_API_KEY", Kind: Token, Secret: true, Group: groupModels, Reloadable: true, field: key("local"), Doc: "Key for that server, if it wants one."},
 	{Key: "OPENROUTER_API_KEY", Kind: Token, Secret: true, Group: groupModels, Reloadable: true, field: key("openrouter"), Doc: "Key for OpenRouter."},
 	{Key: "OPENAI_API_KEY", Kind: Token, Secret: true, Group: groupModels, Reloadable: true, field: key("openai"), Doc: "Key for OpenAI."},
 	{Key: "ANTHROPIC_API_KEY", Kind: Token, Secret: true, Group: groupModels, Reloadable: true, field: key("anthropic"), Doc: "Key for Anthropic."},
@@ -125,6 +130,25 @@ var table = []Setting{
 		Key: "CONTEXT_MAX_TOKENS", Kind: Number, Default: "16384", Min: 1024, Max: 10_000_000, Group: groupModels, Reloadable: true,
 		field: func(c *Config) any { return &c.ContextTokens },
 		Doc:   "How much of your notes and of the conversation a model is shown at most, in tokens.",
+	},
+	{
+		Key: "PASSEPARTOUT_MODELS", Kind: Words, Example: "chat=ollama/llama3.2,reasoning/code=anthropic/claude-sonnet-4-5", Group: groupModels, Reloadable: true,
+		field: func(c *Config) any { return &c.Routes },
+		Doc:   "Which model does what: tier/slot=provider/model. Tiers are cognition and reasoning; slots are chat, code, plan and background; either may be left out, and any stands for all.",
+	},
+	{
+		Key: "PASSEPARTOUT_CONSENSUS", Kind: Number, Default: "0", Min: 0, Max: 5, Group: groupModels, Reloadable: true,
+		field: func(c *Config) any { return &c.Consensus },
+		Doc:   "How many further models are asked before something far-reaching is done. What the majority proposes goes to the gates.",
+	},
+	{Key: "TURN_BUDGET_USD", Kind: Text, Default: "0.50", Group: groupModels, Reloadable: true, field: func(c *Config) any { return &c.TurnBudget }, Doc: "What one answer may cost, in dollars. Write none for no cap."},
+	{Key: "SESSION_BUDGET_USD", Kind: Text, Default: "5", Group: groupModels, Reloadable: true, field: func(c *Config) any { return &c.SessionBudget }, Doc: "What one conversation may cost in a month, in dollars, or none."},
+	{Key: "JOB_BUDGET_USD", Kind: Text, Default: "0.25", Group: groupModels, Reloadable: true, field: func(c *Config) any { return &c.JobBudget }, Doc: "What one background job may cost, in dollars, or none."},
+	{Key: "DAY_BUDGET_USD", Kind: Text, Default: "5", Group: groupModels, Reloadable: true, field: func(c *Config) any { return &c.DayBudget }, Doc: "What a day may cost, in dollars, or none."},
+	{Key: "MONTH_BUDGET_USD", Kind: Text, Default: "50", Group: groupModels, Reloadable: true, field: func(c *Config) any { return &c.MonthBudget }, Doc: "What a month may cost, in dollars, or none."},
+	{
+		Key: "PASSEPARTOUT_RECORD", Kind: Path, Group: groupModels, field: func(c *Config) any { return &c.RecordFile },
+		Doc: "A file to which everything said to and by providers is written, without credentials. Unset, nothing is.",
 	},
 	{
 		Key: "DEFAULT_ACTUATOR", Kind: Choice, Default: "cli", Choices: []string{"cli", "tui"}, Group: groupLoop, Reloadable: true,

@@ -36,6 +36,7 @@ import (
 
 	"passepartout/internal/agent"
 	"passepartout/internal/journal"
+	"passepartout/internal/llm"
 	"passepartout/internal/memory"
 	"passepartout/internal/proto"
 	"passepartout/internal/sexp"
@@ -55,6 +56,7 @@ type Settings struct {
 	WriteRoots  []string // besides the memex
 	Hidden      []string // the agent's own files besides StateDir
 	Secrets     map[string]string
+	Models      Models
 	ApprovalTTL time.Duration
 	IdleExit    time.Duration // 0: stay; else end after so long without a client
 	MaxClients  int
@@ -75,6 +77,9 @@ type Daemon struct {
 	journal *journal.Journal
 	memory  *memory.Store
 	policy  *policySource
+	engine  *llm.Engine
+	books   *os.File // of the cost ledger; nil until it is open
+	tape    *os.File // what providers say is recorded there; nil for nowhere
 	agent   *agent.Agent
 	hub     *hub
 	token   []byte
@@ -144,6 +149,11 @@ func (d *Daemon) release() error {
 	}
 	if d.journal != nil {
 		errs = append(errs, d.journal.Close())
+	}
+	for _, f := range []*os.File{d.books, d.tape} {
+		if f != nil {
+			errs = append(errs, f.Close())
+		}
 	}
 	if d.lock != nil {
 		errs = append(errs, d.lock.Close())

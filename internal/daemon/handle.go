@@ -83,8 +83,10 @@ func (d *Daemon) handleRequest(c *conn, m proto.Message, session string) {
 	case "listen":
 		d.hub.join(c, session)
 		c.answer(m, sexp.P(sexp.Keyword("ACTION"), sexp.Keyword("LISTEN"), sexp.Keyword("STATUS"), sexp.Keyword("DONE")))
+	case "models", "models-use", "cost", "prompt":
+		d.aboutModels(c, m, session)
 	default:
-		c.fail(m, "request.action", fmt.Sprintf("a request without :TARGET may be :HEALTH-CHECK, :APPROVALS, :HITL-RESPOND or :LISTEN, found %q", m.Do()))
+		c.fail(m, "request.action", fmt.Sprintf("a request without :TARGET may be :HEALTH-CHECK, :APPROVALS, :HITL-RESPOND, :LISTEN, :MODELS, :MODELS-USE, :COST or :PROMPT, found %q", m.Do()))
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"passepartout/internal/act"
 	"passepartout/internal/agent"
 	"passepartout/internal/gate"
-	"passepartout/internal/llm"
 	"passepartout/internal/memory"
 	"passepartout/internal/proto"
 	"passepartout/internal/sandbox"
@@ -50,10 +49,13 @@ func (d *Daemon) assemble() error {
 	if err := d.policy.open(); err != nil {
 		return fmt.Errorf("policy: %w", err)
 	}
+	if d.engine, err = d.openEngine(scanner.Redact); err != nil {
+		return fmt.Errorf("models: %w", err)
+	}
 	d.agent, err = agent.New(agent.Options{
 		Chain:       d.policy.chain,
 		Table:       table,
-		Engine:      llm.Reflex{},
+		Engine:      d.engine,
 		Journal:     record{d},
 		World:       world{scanner: scanner, memory: d.memory},
 		Redact:      scanner.Redact,
@@ -62,6 +64,9 @@ func (d *Daemon) assemble() error {
 		NewID:       d.newID,
 		Name:        d.s.Assistant,
 		ApprovalTTL: d.s.ApprovalTTL,
+		Prompt:      d.prompt(),
+		Consensus:   d.s.Models.Consensus,
+		Words:       map[string]func([]string) string{"/cost": d.costWord, "/models": d.modelsWord},
 	})
 	return err
 }

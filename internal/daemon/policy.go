@@ -32,6 +32,7 @@ type policySource struct {
 	mu     sync.Mutex // guards what follows
 	seen   []fileState
 	now    *gate.Chain
+	tools  map[string]gate.Decision // what the permissions say, by name
 	failed error
 }
 
@@ -81,6 +82,19 @@ func (p *policySource) chain() *gate.Chain {
 	p.log.Info("policy loaded", "digest", c.Policy().String())
 	p.now = c
 	return c
+}
+
+// forbids reports whether the permissions rule a verb out, so that it need not be
+// offered. The gate decides; this only spares a model the attempt.
+func (p *policySource) forbids(v proto.Verb) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, name := range []string{v.String(), v.Tool, "*"} {
+		if d, ok := p.tools[name]; ok && name != "" {
+			return d == gate.Deny
+		}
+	}
+	return false
 }
 
 // problem is why the files do not load at present, nil when they do.
@@ -141,6 +155,10 @@ func (p *policySource) build() (*gate.Chain, error) {
 	c, err := gate.Standard(pol, p.vocabulary, p.extra...)
 	if err != nil {
 		return nil, err
+	}
+	p.tools = map[string]gate.Decision{}
+	for _, row := range pol.Permissions {
+		p.tools[row.Name] = row.Decision
 	}
 	if p.now != nil && p.now.Policy() == c.Policy() {
 		return c, nil

@@ -116,7 +116,7 @@ func (e *Engine) add(p Provider) error {
 		p.Base = v.base
 	}
 	p.Base = strings.TrimSuffix(p.Base, "/")
-	if err := checkBase(p.Base); err != nil {
+	if err := checkBase(p.Base, p.Key); err != nil {
 		return err
 	}
 	e.providers[p.Name] = p
@@ -209,6 +209,7 @@ func (e *Engine) prepare(req Request) (clean Request, private bool) {
 		}
 		return e.redacted.get(s, e.o.Redact)
 	}
+	clean.Tools = slices.DeleteFunc(slices.Clone(req.Tools), func(t Tool) bool { return t.Forbidden })
 	clean.System, clean.Tail = look(req.System), look(req.Tail)
 	clean.Messages = make([]Message, len(req.Messages))
 	for i, m := range req.Messages {

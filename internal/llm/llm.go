@@ -61,6 +61,7 @@ type Param struct {
 type Tool struct {
 	Name, Doc string
 	Params    []Param
+	Forbidden bool // the policy rules it out: no model is shown it
 }
 
 // A Request is a conversation to be continued.

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"passepartout/internal/config"
+	"passepartout/internal/daemon"
+	"passepartout/internal/llm"
+	"passepartout/internal/proto"
+	"passepartout/internal/sexp"
+)
+
+// modelSettings are the models the settings name. Servers on this machine need no
+// key: they are there when they answer.
+func modelSettings(cfg *config.Config) (daemon.Models, error) {
+	m := daemon.Models{
+		Timeout: cfg.RequestTimeout, Tokens: cfg.ContextTokens, Consensus: cfg.Consensus, Record: cfg.RecordFile,
+		Providers: []llm.Provider{
+			{Name: "ollama", Base: cfg.OllamaURL},
+			{Name: "local", Base: cfg.LocalURL, Key: cfg.Keys["local"].Reveal()},
+		},
+	}
+	if !cfg.Origin("PROVIDER_CASCADE").IsDefault() {
+		m.Cascade = cfg.Cascade
+	}
+	for name, key := range cfg.Keys {
+		if name != "local" && key.IsSet() {
+			m.Providers = append(m.Providers, llm.Provider{Name: name, Key: key.Reveal()})
+		}
+	}
+	for _, text := range cfg.Routes {
+		r, err := llm.ParseRoute(text)
+		if err != nil {
+			return m, fmt.Errorf("PASSEPARTOUT_MODELS: %w", err)
+		}
+		m.Routes = append(m.Routes, r)
+	}
+	for _, c := range []struct {
+		key, text string
+		to        *llm.USD
+	}{
+		{"TURN_BUDGET_USD", cfg.TurnBudget, &m.Caps.Turn},
+		{"SESSION_BUDGET_USD", cfg.SessionBudget, &m.Caps.Session},
+		{"JOB_BUDGET_USD", cfg.JobBudget, &m.Caps.Job},
+		{"DAY_BUDGET_USD", cfg.DayBudget, &m.Caps.Day},
+		{"MONTH_BUDGET_USD", cfg.MonthBudget, &m.Caps.Month},
+	} {
+		if c.text == "none" || c.text == "" {
+			continue
+		}
+		usd, err := llm.ParseUSD(c.text)
+		if err != nil {
+			return m, fmt.Errorf("%s: %w", c.key, err)
+		}
+		if usd == 0 {
+			usd = 1 // a cap of nothing is a cap, not the lack of one
+		}
+		*c.to = usd
+	}
+	return m, nil
+}
+
+// inquire asks the daemon something and returns the answer's payload.
+func (a *app) inquire(ctx context.Context, session string, payload sexp.Plist) (sexp.Plist, error) {
+	c, err := a.connect(ctx, "cli")
+	if err != nil {
+		return sexp.Plist{}, err
+	}
+	defer c.close()
+	m := proto.Message{Kind: proto.Request, Payload: payload}
+	if session != "" {
+		m.Meta = sexp.P(sexp.Keyword("SESSION-ID"), session)
+	}
+	r, err := c.exchange(m, nil)
+	if err != nil {
+		return sexp.Plist{}, err
+	}
+	if codeOf(r) != exitOK {
+		return sexp.Plist{}, fmt.Errorf("the daemon refused: %s", printable(r.Payload.Text("TEXT")))
+	}
+	return r.Payload, nil
+}
+
+// rows are the property lists in a list.
+func rows(p sexp.Plist, key sexp.Keyword) (out []sexp.Plist) {
+	v, _ := p.Get(key)
+	l, _ := v.(sexp.List)
+	for _, item := range l.Items() {
+		if il, ok := item.(sexp.List); ok {
+			if row, err := sexp.AsPlist(il); err == nil {
+				out = append(out, row)
+			}
+		}
+	}
+	return out
+}
+
+func number(p sexp.Plist, key sexp.Keyword) int64 {
+	v, _ := p.Get(key)
+	n, _ := v.(sexp.Int)
+	i, _ := n.Int64()
+	return i
+}
+
+func flag(p sexp.Plist, key sexp.Keyword) bool {
+	v, ok := p.Get(key)
+	return ok && !sexp.IsNil(v)
+}
+
+func (a *app) modelsCommand() *cobra.Command {
+	var fresh bool
+	c := &cobra.Command{
+		Use: "models", Short: "List the models there are, and which does what",
+		Long: `List what each configured provider offers, with context, price and place, and
+which models are asked for what, in order. A server on this machine is there when
+it answers; a provider in the cloud when it has a key.`,
+		Example: "  passepartout models\n  passepartout models use chat=ollama/llama3.2",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.models(cmd.Context(), fresh) },
+	}
+	c.Flags().BoolVar(&fresh, "fresh", false, "ask the providers anew")
+	c.AddCommand(&cobra.Command{
+		Use: "use TIER/SLOT=PROVIDER/MODEL", Short: "Choose a model for a kind of work, at once and from now on",
+		Example: "  passepartout models use reasoning/code=anthropic/claude-sonnet-4-5\n  passepartout models use any=ollama/llama3.2",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := llm.ParseRoute(args[0]); err != nil {
+				return &exitError{exitUsage, err}
+			}
+			p, err := a.inquire(cmd.Context(), "", sexp.P(sexp.Keyword("ACTION"), sexp.Keyword("MODELS-USE"), sexp.Keyword("ROUTE"), args[0]))
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(a.out, printable(p.Text("TEXT")))
+			return err
+		},
+	})
+	return c
+}
+
+func (a *app) models(ctx context.Context, fresh bool) error {
+	p, err := a.inquire(ctx, "", sexp.P(sexp.Keyword("ACTION"), sexp.Keyword("MODELS"), sexp.Keyword("FRESH"), fresh))
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(modelsJSON(p))
+	}
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	for _, m := range rows(p, "MODELS") {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", printable(m.Text("NAME")), window(number(m, "WINDOW")), priceText(m), where(m))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, m := range rows(p, "PROBLEMS") {
+		fmt.Fprintf(a.errw, "%s: %s\n", m.Text("PROVIDER"), printable(m.Text("PROBLEM")))
+	}
+	for _, u := range rows(p, "USES") {
+		fmt.Fprintf(a.out, "%s/%s: %s\n", u.Text("TIER"), u.Text("SLOT"), printable(strings.Join(texts(u, "MODELS"), ", ")))
+	}
+	return nil
+}
+
+func texts(p sexp.Plist, key sexp.Keyword) (out []string) {
+	v, _ := p.Get(key)
+	l, _ := v.(sexp.List)
+	for _, item := range l.Items() {
+		if s, ok := item.(sexp.String); ok {
+			out = append(out, string(s))
+		}
+	}
+	return out
+}
+
+func window(n int64) string {
+	if n == 0 {
+		return "?"
+	}
+	return fmt.Sprintf("%dk", n/1000)
+}
+
+func priceText(m sexp.Plist) string {
+	switch {
+	case flag(m, "LOCAL"):
+		return "free"
+	case !flag(m, "PRICED"):
+		return "price unknown"
+	}
+	return fmt.Sprintf("$%s in, $%s out", m.Text("IN"), m.Text("OUT"))
+}
+
+func where(m sexp.Plist) string {
+	if flag(m, "LOCAL") {
+		return "local"
+	}
+	return "cloud"
+}
+
+func modelsJSON(p sexp.Plist) map[string]any {
+	models, uses, problems := []any{}, []any{}, []any{}
+	for _, m := range rows(p, "MODELS") {
+		models = append(models, map[string]any{
+			"name": m.Text("NAME"), "window": number(m, "WINDOW"), "local": flag(m, "LOCAL"), "priced": flag(m, "PRICED"),
+			"usd_per_million_in": m.Text("IN"), "usd_per_million_out": m.Text("OUT"),
+		})
+	}
+	for _, u := range rows(p, "USES") {
+		uses = append(uses, map[string]any{"tier": u.Text("TIER"), "slot": u.Text("SLOT"), "models": texts(u, "MODELS")})
+	}
+	for _, x := range rows(p, "PROBLEMS") {
+		problems = append(problems, map[string]any{"provider": x.Text("PROVIDER"), "problem": x.Text("PROBLEM")})
+	}
+	return map[string]any{"models": models, "uses": uses, "problems": problems}
+}

@@ -1,0 +1,230 @@
+package daemon
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"passepartout/internal/agent"
+	"passepartout/internal/llm"
+	"passepartout/internal/proto"
+)
+
+// Models say which language models there are and what they may cost. The zero
+// Models are none: rules answer.
+type Models struct {
+	Providers []llm.Provider
+	Cascade   []string // empty: what answers here, then who has a key, then rules
+	Routes    []llm.Route
+	Caps      llm.Caps
+	Timeout   time.Duration
+	Tokens    int // the most a prompt may have
+	Consensus int
+	Record    string // file to record providers' traffic in, "" for none
+	// Transport reaches the providers; nil for the network.
+	Transport http.RoundTripper
+}
+
+// Files of the engine, in the state directory.
+const (
+	costFile  = "costs.jsonl"
+	routeFile = "models"
+)
+
+// openEngine builds the engine, continues its books and takes up the routes that
+// were chosen while an earlier daemon ran.
+func (d *Daemon) openEngine(redact func(string) string) (*llm.Engine, error) {
+	past, err := readCosts(d.statePath(costFile), d.now())
+	if err != nil {
+		return nil, fmt.Errorf("cost ledger: %w", err)
+	}
+	if d.books, err = os.OpenFile(d.statePath(costFile), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
+		return nil, fmt.Errorf("cost ledger: %w", err)
+	}
+	chosen, err := readRoutes(d.statePath(routeFile))
+	if err != nil {
+		return nil, err
+	}
+	transport, err := d.transport(redact)
+	if err != nil {
+		return nil, err
+	}
+	e, err := llm.New(llm.Options{
+		Providers: d.s.Models.Providers, Cascade: d.s.Models.Cascade, Routes: d.s.Models.Routes,
+		Ledger: llm.NewLedger(d.s.Models.Caps, past, func(e llm.Entry) error { return appendJSON(d.books, e) }),
+		Redact: redact, Private: carriesTag(d.s.PrivacyTags),
+		Timeout: d.s.Models.Timeout, Transport: transport, Now: d.now,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range chosen {
+		if err := e.Use(r); err != nil {
+			d.log.Warn("a route that was chosen earlier no longer holds", "route", r.String(), "error", err)
+		}
+	}
+	return e, nil
+}
+
+func (d *Daemon) statePath(name string) string { return filepath.Join(d.s.StateDir, name) }
+
+// transport reaches the providers, with a recorder before it if one is wanted.
+func (d *Daemon) transport(redact func(string) string) (http.RoundTripper, error) {
+	next := d.s.Models.Transport
+	if d.s.Models.Record == "" {
+		return next, nil
+	}
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	var err error
+	if d.tape, err = os.OpenFile(d.s.Models.Record, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
+		return nil, fmt.Errorf("recording: %w", err)
+	}
+	var mu sync.Mutex // keeps lines whole
+	return llm.Record(next, redact, func(x llm.Exchange) {
+		mu.Lock()
+		defer mu.Unlock()
+		if err := appendJSON(d.tape, x); err != nil {
+			d.log.Warn("an exchange was not recorded", "error", err)
+		}
+	}), nil
+}
+
+func appendJSON(f *os.File, v any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(raw, '\n'))
+	return err
+}
+
+// readCosts returns this month's entries of the ledger. A last line that a crash
+// cut short is ignored; any other line that does not read is an error, because
+// money that was spent must not be forgotten.
+func readCosts(path string, now time.Time) ([]llm.Entry, error) {
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	whole := bytes.LastIndexByte(raw, '\n') + 1
+	var out []llm.Entry
+	for n, line := range bytes.Split(raw[:whole], []byte("\n")) {
+		if len(line) == 0 {
+			continue
+		}
+		var e llm.Entry
+		if err := json.Unmarshal(line, &e); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", path, n+1, err)
+		}
+		if e.At.Year() == now.Year() && e.At.Month() == now.Month() {
+			out = append(out, e)
+		}
+	}
+	if whole < len(raw) {
+		return out, os.Truncate(path, int64(whole))
+	}
+	return out, nil
+}
+
+func readRoutes(path string) ([]llm.Route, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var out []llm.Route
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		if line := strings.TrimSpace(lines.Text()); line != "" {
+			r, err := llm.ParseRoute(line)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", path, err)
+			}
+			out = append(out, r)
+		}
+	}
+	return out, lines.Err()
+}
+
+// useModel puts a route in force and remembers it.
+func (d *Daemon) useModel(text string) (llm.Route, error) {
+	r, err := llm.ParseRoute(text)
+	if err != nil {
+		return r, err
+	}
+	if err := d.engine.Use(r); err != nil {
+		return r, err
+	}
+	chosen, err := readRoutes(d.statePath(routeFile))
+	if err != nil {
+		return r, err
+	}
+	chosen = slices.DeleteFunc(chosen, func(x llm.Route) bool { return x.Tier == r.Tier && x.Slot == r.Slot })
+	var b strings.Builder
+	for _, x := range append(chosen, r) {
+		b.WriteString(x.String() + "\n")
+	}
+	tmp := d.statePath(routeFile + ".new")
+	if err := os.WriteFile(tmp, []byte(b.String()), 0o600); err != nil {
+		return r, err
+	}
+	return r, os.Rename(tmp, d.statePath(routeFile))
+}
+
+// carriesTag reports of a text whether one of the privacy tags stands in it.
+func carriesTag(tags []string) func(string) bool {
+	return func(text string) bool {
+		return slices.ContainsFunc(tags, func(tag string) bool { return tag != "" && strings.Contains(text, tag) })
+	}
+}
+
+// maxAdvice bounds what is read of a file that goes into every prompt.
+const maxAdvice = 16 << 10
+
+// prompt is what a model is told beside the conversation.
+func (d *Daemon) prompt() agent.Prompt {
+	return agent.Prompt{
+		Tokens:   d.s.Models.Tokens,
+		Identity: func() string { return d.readPart("system/identity.org") },
+		Advice:   func() string { return d.readPart("AGENTS.md") },
+		Config: func() string {
+			return fmt.Sprintf("%d gates judge; policy %.12s; models for this: %s", len(d.policy.chain().Gates()), d.policy.chain().Policy().String(),
+				strings.Join(d.engine.Choice(context.Background(), llm.Purpose{Tier: llm.Cognition, Slot: llm.Chat}), ", "))
+		},
+		Offer: func(v proto.Verb) bool { return !d.policy.forbids(v) },
+	}
+}
+
+// readPart reads a small file of the memex, "" when there is none.
+func (d *Daemon) readPart(name string) string {
+	f, err := os.Open(filepath.Join(d.s.MemexDir, filepath.FromSlash(name)))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, maxAdvice))
+	if err != nil {
+		return ""
+	}
+	return strings.ToValidUTF8(string(raw), "")
+}
