@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,7 +31,7 @@ func (a *app) openMemory(ctx context.Context, m memexFlag, write bool) (*memory.
 	if dir == "" {
 		dir = cfg.MemexDir
 	}
-	s, err := memory.Open(ctx, dir, memory.Options{State: memory.StateDir(cfg.StateDir, dir), PrivacyTags: cfg.PrivacyTags, ReadOnly: !write})
+	s, err := memory.Open(ctx, dir, memory.Options{State: filepath.Join(cfg.StateDir, "memory"), PrivacyTags: cfg.PrivacyTags, ReadOnly: !write})
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func callMemory(environ []string, args ...string) (out, errw string, err error) 
 // agentEdit is one edit by the agent, made and closed before a command runs.
 func agentEdit(t *testing.T, dir, state string) {
 	t.Helper()
-	s, err := memory.Open(t.Context(), dir, memory.Options{State: memory.StateDir(state, dir)})
+	s, err := memory.Open(t.Context(), dir, memory.Options{State: filepath.Join(state, "memory")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestMemoryUndoRefusesAndShowsTheDiffWhenTheUserChangedTheSamePlace(t *testi
 func TestMemoryReadsBesideADaemonButDoesNotWrite(t *testing.T) {
 	env, dir, state := memexHome(t, map[string]string{"a.org": "* One\nfirst\n"})
 	agentEdit(t, dir, state)
-	s, err := memory.Open(t.Context(), dir, memory.Options{State: memory.StateDir(state, dir)})
+	s, err := memory.Open(t.Context(), dir, memory.Options{State: filepath.Join(state, "memory")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -170,7 +170,7 @@ func rebuild(t testing.TB, from, to *fixture, files map[string][]byte) {
 	t.Helper()
 	for p, b := range files {
 		q := p
-		for _, dir := range [][2]string{{from.dir, to.dir}, {from.state, to.state}} {
+		for _, dir := range [][2]string{{from.dir, to.dir}, {from.stateFile("."), to.stateFile(".")}} {
 			if rest, ok := strings.CutPrefix(p, dir[0]+string(filepath.Separator)); ok {
 				q = filepath.Join(dir[1], rest)
 			}

@@ -27,3 +27,6 @@ func (s *Store) Kill() {
 		panic(err)
 	}
 }
+
+// StateName is the name of a memex's directory below Options.State.
+func StateName(root string) string { return stateName(root) }

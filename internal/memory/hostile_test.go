@@ -26,7 +26,7 @@ func setBody(s *memory.Store, o memory.Object, text string) error {
 func TestTheIndexMayVanishOrRotAtAnyTime(t *testing.T) {
 	f := newFixture(t, map[string]string{"a.org": tasks, "b.org": "* B\n"})
 	settle(t, f)
-	index := filepath.Join(f.state, "index")
+	index := f.stateFile("index")
 	good, err := os.ReadFile(index)
 	if err != nil {
 		t.Fatal(err)
@@ -331,7 +331,7 @@ func TestADamagedHistoryIsSetAsideAndTheRestKept(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	log := filepath.Join(f.state, "history.log")
+	log := f.stateFile("history.log")
 	b, err := os.ReadFile(log)
 	if err != nil {
 		t.Fatal(err)

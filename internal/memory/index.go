@@ -58,7 +58,7 @@ func (x *index) behind(v *View) bool {
 	return false
 }
 
-func (s *Store) indexPath() string { return filepath.Join(s.opt.State, indexName) }
+func (s *Store) indexPath() string { return filepath.Join(s.state, indexName) }
 
 // loadIndex reads the index; a missing one is nil, a damaged one is nil and a problem.
 func (s *Store) loadIndex() (*index, *Problem) {

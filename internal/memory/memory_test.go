@@ -69,6 +69,16 @@ func (f *fixture) read(p string) string {
 	return string(b)
 }
 
+// stateFile is a file the store keeps.
+func (f *fixture) stateFile(name string) string {
+	f.t.Helper()
+	root, err := filepath.EvalSymlinks(f.dir)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return filepath.Join(f.state, memory.StateName(root), name)
+}
+
 func (f *fixture) options() memory.Options {
 	return memory.Options{State: f.state, Now: func() time.Time { return noon }, NewID: func() string {
 		f.ids++

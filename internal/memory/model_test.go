@@ -374,7 +374,7 @@ func (m *model) buffer() string {
 }
 
 func (m *model) breakIndex() string {
-	name := filepath.Join(m.f.state, "index")
+	name := m.f.stateFile("index")
 	if m.r.IntN(2) == 0 {
 		if err := os.RemoveAll(name); err != nil {
 			m.t.Fatal(err)

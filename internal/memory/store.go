@@ -17,7 +17,8 @@ import (
 // Options are what a store needs beside the directory. The zero value works: it
 // keeps history in memory only and writes no index.
 type Options struct {
-	// State is the directory for history and index. It is created if missing.
+	// State is the directory for history and index, in a directory of its own for
+	// each memex. It is created if missing.
 	State string
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
@@ -49,9 +50,10 @@ const (
 // Store is an open memex. It is safe for concurrent use: views are read without
 // any lock, writers wait for each other.
 type Store struct {
-	root string
-	opt  Options
-	disk disk
+	root  string
+	state string // "" if nothing is kept
+	opt   Options
+	disk  disk
 
 	view     atomic.Pointer[View]
 	problems atomic.Pointer[[]Problem]
@@ -79,18 +81,9 @@ var (
 	ErrLocked = errors.New("memory is in use by another process")
 )
 
-// StateDir is where a memex's state belongs below the program's state directory:
-// two memexes never share a history.
-func StateDir(base, memex string) string {
-	if abs, err := filepath.Abs(memex); err == nil {
-		memex = abs
-	}
-	if real, err := filepath.EvalSymlinks(memex); err == nil {
-		memex = real
-	}
-	sum := sumFile([]byte(memex))
-	return filepath.Join(base, "memory", sum.String()[:16])
-}
+// stateName is the directory of a memex below Options.State: two memexes never
+// share a history.
+func stateName(root string) string { return sumFile([]byte(root)).String()[:16] }
 
 // Open reads the memex in dir. If the last session was interrupted inside a
 // transaction, it is finished or withdrawn first.
@@ -109,7 +102,8 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	s.view.Store(&View{byPath: &pathIndex{map[string]int32{}}, ids: newIndex(), private: o.PrivacyTags, now: o.Now})
 	log := ""
 	if o.State != "" {
-		log = filepath.Join(o.State, "history.log")
+		s.state = filepath.Join(o.State, stateName(root))
+		log = filepath.Join(s.state, "history.log")
 		if err := s.takeState(); err != nil {
 			return nil, fmt.Errorf("state directory: %w", err)
 		}
@@ -125,10 +119,10 @@ func (s *Store) takeState() (err error) {
 	if s.opt.ReadOnly {
 		return nil
 	}
-	if err := makeDirs(s.disk, s.opt.State); err != nil {
+	if err := makeDirs(s.disk, s.state); err != nil {
 		return err
 	}
-	s.lock, err = lockState(filepath.Join(s.opt.State, "lock"))
+	s.lock, err = lockState(filepath.Join(s.state, "lock"))
 	return err
 }
 
