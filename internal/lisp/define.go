@@ -299,7 +299,7 @@ func (th *Thread) apropos(part string, p *Package) []*Symbol {
 	var out []*Symbol
 	for _, name := range th.packageNames() {
 		t := th.findPackage(name)
-		if p != nil && t.pkg != p || t.pkg == kernelPackage {
+		if p != nil && t.pkg != p {
 			continue
 		}
 		for _, s := range th.visible(t.pkg, false) {
@@ -322,6 +322,7 @@ func (th *Thread) packageNames() []string {
 	for _, t := range th.pkgs {
 		set[t.pkg.name] = true
 	}
+	delete(set, kernelPackage.name)
 	var out []string
 	for n := range set {
 		out = append(out, n)
@@ -403,411 +404,411 @@ func refusal(name, why string) prim {
 	}}
 }
 
-func functionPrims() []prim {
-	ps := []prim{
-		{usage: "(funcall function &rest arguments)", doc: "call a function", fn: func(th *Thread, a []Value) Value { return th.apply(th.fn(a[0]), a[1:]) },
-			fn2: func(th *Thread, f, x Value) Value {
-				base := len(th.stk)
-				th.stk = append(th.stk, x)
-				return th.callStack(th.fn(f), base)
-			}},
-		{usage: "(apply function &rest arguments)", doc: "call a function; the last argument is a list of more", fn: biApply},
-		{usage: "(values &rest objects)", doc: "return several values", fn: func(th *Thread, a []Value) Value {
-			if len(a) == 1 {
-				return a[0]
-			}
-			return th.values(a...)
+var callPrims = []prim{
+	{usage: "(funcall function &rest arguments)", doc: "call a function", fn: func(th *Thread, a []Value) Value { return th.apply(th.fn(a[0]), a[1:]) },
+		fn2: func(th *Thread, f, x Value) Value {
+			base := len(th.stk)
+			th.stk = append(th.stk, x)
+			return th.callStack(th.fn(f), base)
 		}},
-		{usage: "(values-list list)", doc: "return the elements as values", fn1: func(th *Thread, x Value) Value { return th.values(th.items(x)...) }},
-		{usage: "(identity object)", doc: "the object", fn1: func(_ *Thread, x Value) Value { return x }},
-		{usage: "(constantly value)", doc: "a function that returns value", fn1: func(th *Thread, x Value) Value {
-			th.alloc(4)
-			return &Function{prim: &prim{name: symConstantly, usage: "(constantly &rest arguments)", rest: true, fn: func(*Thread, []Value) Value { return x }}}
-		}},
-		{usage: "(complement function)", doc: "the function with its truth reversed", fn1: func(th *Thread, x Value) Value {
-			th.alloc(4)
-			fn := th.fn(x)
-			return &Function{prim: &prim{name: symComplement, usage: "(complement &rest arguments)", rest: true, fn: func(th *Thread, a []Value) Value {
-				return mkBool(!isTrue(th.call(fn, a...)))
+	{usage: "(apply function &rest arguments)", doc: "call a function; the last argument is a list of more", fn: biApply},
+	{usage: "(values &rest objects)", doc: "return several values", fn: func(th *Thread, a []Value) Value {
+		if len(a) == 1 {
+			return a[0]
+		}
+		return th.values(a...)
+	}},
+	{usage: "(values-list list)", doc: "return the elements as values", fn1: func(th *Thread, x Value) Value { return th.values(th.items(x)...) }},
+	{usage: "(identity object)", doc: "the object", fn1: func(_ *Thread, x Value) Value { return x }},
+	{usage: "(constantly value)", doc: "a function that returns value", fn1: func(th *Thread, x Value) Value {
+		th.alloc(4)
+		return &Function{prim: &prim{name: symConstantly, usage: "(constantly &rest arguments)", rest: true, fn: func(*Thread, []Value) Value { return x }}}
+	}},
+	{usage: "(complement function)", doc: "the function with its truth reversed", fn1: func(th *Thread, x Value) Value {
+		th.alloc(4)
+		fn := th.fn(x)
+		return &Function{prim: &prim{name: symComplement, usage: "(complement &rest arguments)", rest: true, fn: func(th *Thread, a []Value) Value {
+			return mkBool(!isTrue(th.call(fn, a...)))
+		}}}
+	}},
+	{usage: "(eval form)", doc: "evaluate, inside the same jail and budget", fn1: func(th *Thread, x Value) Value {
+		th.enter(1)
+		defer th.leave(1)
+		return th.eval(x, env{})
+	}},
+	{usage: "(macroexpand form &optional environment)", doc: "expand until it is no macro call", fn: biMacroexpand(false)},
+	{usage: "(macroexpand-1 form &optional environment)", doc: "expand once", fn: biMacroexpand(true)},
+	{usage: "(macro-function symbol &optional environment)", doc: "the expander of a macro", fn: func(th *Thread, a []Value) Value {
+		s := th.symbolArg(a[0])
+		if m := th.cell(s).macro; m != nil {
+			return m
+		}
+		if m := th.img.macros[s]; m != nil {
+			return &Function{name: s, prim: &prim{name: s, usage: "(expander form environment)", req: 2, fn: func(th *Thread, a []Value) Value {
+				return m(&compiler{th: th}, th.consArg(a[0]), env{})
 			}}}
-		}},
-		{usage: "(eval form)", doc: "evaluate, inside the same jail and budget", fn1: func(th *Thread, x Value) Value {
-			th.enter(1)
-			defer th.leave(1)
-			return th.eval(x, env{})
-		}},
-		{usage: "(macroexpand form &optional environment)", doc: "expand until it is no macro call", fn: biMacroexpand(false)},
-		{usage: "(macroexpand-1 form &optional environment)", doc: "expand once", fn: biMacroexpand(true)},
-		{usage: "(macro-function symbol &optional environment)", doc: "the expander of a macro", fn: func(th *Thread, a []Value) Value {
-			s := th.symbolArg(a[0])
-			if m := th.cell(s).macro; m != nil {
-				return m
-			}
-			if m := th.img.macros[s]; m != nil {
-				return &Function{name: s, prim: &prim{name: s, usage: "(expander form environment)", req: 2, fn: func(th *Thread, a []Value) Value {
-					return m(&compiler{th: th}, th.consArg(a[0]), env{})
-				}}}
-			}
-			return Nil
-		}},
-		{usage: "(special-operator-p symbol)", doc: "true for a special operator", fn1: func(th *Thread, x Value) Value { return mkBool(th.img.special[th.symbolArg(x)] != nil) }},
-		{usage: "(constantp form &optional environment)", doc: "true if the form always has the same value", fn: func(th *Thread, a []Value) Value {
-			switch v := a[0].(type) {
-			case *Symbol:
-				return mkBool(v.keyword() || th.cell(v).constant)
-			case *Cons:
-				return mkBool(v.car == Value(symQuote))
-			}
-			return symT
-		}},
-		{usage: "(function-lambda-expression function)", doc: "NIL: code is not kept as data", fn1: func(th *Thread, x Value) Value { return th.values(Nil, symT, Nil) }},
-		{usage: "(passepartout-kernel:need list)", doc: "first of a list that must have one", fn1: biNeed},
-		{usage: "(passepartout-kernel:want-end list)", doc: "check that a list has ended", fn1: func(th *Thread, x Value) Value {
-			if x != Value(Nil) {
-				th.fail(classError, "too many elements in a list to satisfy the lambda list")
-			}
-			return Nil
-		}},
-		{usage: "(passepartout-kernel:want-nil object)", doc: "check that a pattern's NIL matches", fn1: func(th *Thread, x Value) Value {
-			if x != Value(Nil) {
-				th.fail(classError, "too many elements in a list to satisfy the lambda list")
-			}
-			return Nil
-		}},
-		{usage: "(passepartout-kernel:check-keys plist known)", doc: "check the keys of a destructured list", fn: biCheckKeys},
-		{usage: "(passepartout-kernel:find-key plist key)", doc: "tail with a key's value", fn2: biFindKey},
-		{usage: "(passepartout-kernel:case-failure object keys)", doc: "no clause of ecase matched", fn2: func(th *Thread, x, keys Value) Value {
-			th.raise(th.condition(classTypeError, th.show(x)+" fell through ECASE expression.", symDatum, x, symExpectedType, cons(symMember, keys)))
-			return nil
-		}},
-		{usage: "(passepartout-kernel:typecase-failure object types)", doc: "no clause of etypecase matched", fn2: func(th *Thread, x, types Value) Value {
-			th.raise(th.condition(classTypeError, th.show(x)+" fell through ETYPECASE expression.", symDatum, x, symExpectedType, cons(symOr, types)))
-			return nil
-		}},
-		{usage: "(passepartout-kernel:tail-add tail object)", doc: "add to the list being collected", fn2: func(th *Thread, t, x Value) Value {
-			c := th.cons(x, Nil)
-			t.(*Cons).cdr = c
-			return c
-		}},
-		{usage: "(passepartout-kernel:tail-append tail list)", doc: "add a copy of a list", fn2: func(th *Thread, t, x Value) Value {
-			for {
-				c, ok := x.(*Cons)
-				if !ok {
-					break
-				}
-				n := th.cons(c.car, Nil)
-				t.(*Cons).cdr = n
-				t, x = n, c.cdr
-			}
-			t.(*Cons).cdr = x
-			return t
-		}},
-		{usage: "(passepartout-kernel:tail-nconc tail list)", doc: "add a list itself", fn2: func(th *Thread, t, x Value) Value {
+		}
+		return Nil
+	}},
+	{usage: "(special-operator-p symbol)", doc: "true for a special operator", fn1: func(th *Thread, x Value) Value { return mkBool(th.img.special[th.symbolArg(x)] != nil) }},
+	{usage: "(constantp form &optional environment)", doc: "true if the form always has the same value", fn: func(th *Thread, a []Value) Value {
+		switch v := a[0].(type) {
+		case *Symbol:
+			return mkBool(v.keyword() || th.cell(v).constant)
+		case *Cons:
+			return mkBool(v.car == Value(symQuote))
+		}
+		return symT
+	}},
+	{usage: "(function-lambda-expression function)", doc: "NIL: code is not kept as data", fn1: func(th *Thread, x Value) Value { return th.values(Nil, symT, Nil) }},
+	{usage: "(passepartout-kernel:need list)", doc: "first of a list that must have one", fn1: biNeed},
+	{usage: "(passepartout-kernel:want-end list)", doc: "check that a list has ended", fn1: func(th *Thread, x Value) Value {
+		if x != Value(Nil) {
+			th.fail(classError, "too many elements in a list to satisfy the lambda list")
+		}
+		return Nil
+	}},
+	{usage: "(passepartout-kernel:want-nil object)", doc: "check that a pattern's NIL matches", fn1: func(th *Thread, x Value) Value {
+		if x != Value(Nil) {
+			th.fail(classError, "too many elements in a list to satisfy the lambda list")
+		}
+		return Nil
+	}},
+	{usage: "(passepartout-kernel:check-keys plist known)", doc: "check the keys of a destructured list", fn: biCheckKeys},
+	{usage: "(passepartout-kernel:find-key plist key)", doc: "tail with a key's value", fn2: biFindKey},
+	{usage: "(passepartout-kernel:case-failure object keys)", doc: "no clause of ecase matched", fn2: func(th *Thread, x, keys Value) Value {
+		th.raise(th.condition(classTypeError, th.show(x)+" fell through ECASE expression.", symDatum, x, symExpectedType, cons(symMember, keys)))
+		return nil
+	}},
+	{usage: "(passepartout-kernel:typecase-failure object types)", doc: "no clause of etypecase matched", fn2: func(th *Thread, x, types Value) Value {
+		th.raise(th.condition(classTypeError, th.show(x)+" fell through ETYPECASE expression.", symDatum, x, symExpectedType, cons(symOr, types)))
+		return nil
+	}},
+	{usage: "(passepartout-kernel:tail-add tail object)", doc: "add to the list being collected", fn2: func(th *Thread, t, x Value) Value {
+		c := th.cons(x, Nil)
+		t.(*Cons).cdr = c
+		return c
+	}},
+	{usage: "(passepartout-kernel:tail-append tail list)", doc: "add a copy of a list", fn2: func(th *Thread, t, x Value) Value {
+		for {
 			c, ok := x.(*Cons)
 			if !ok {
-				return t
+				break
 			}
-			t.(*Cons).cdr = c
-			last := th.lastCons(c)
-			return th.mutable(last)
-		}},
-		refusal("random", "a ruling must be the same when it is replayed"), refusal("make-random-state", "a ruling must be the same when it is replayed"),
-		refusal("get-universal-time", "there is no clock"), refusal("get-internal-real-time", "there is no clock"), refusal("get-internal-run-time", "there is no clock"),
-		refusal("get-decoded-time", "there is no clock"), refusal("sleep", "there is no clock"), refusal("open", "there are no files"), refusal("load", "there are no files"),
-		refusal("compile-file", "there are no files"), refusal("probe-file", "there are no files"), refusal("delete-file", "there are no files"), refusal("rename-file", "there are no files"),
-		refusal("ensure-directories-exist", "there are no files"), refusal("directory", "there are no files"), refusal("file-write-date", "there are no files"),
-		refusal("user-homedir-pathname", "there are no files"), refusal("require", "there are no files"), refusal("read-byte", "there are no files"), refusal("write-byte", "there are no files"),
-		refusal("disassemble", "there is no machine code"), refusal("machine-instance", "the host is none of the program's business"),
-		refusal("uiop:run-program", "a program proposes actions, it does not start processes"), refusal("uiop:launch-program", "a program proposes actions, it does not start processes"),
-		refusal("uiop:read-file-string", "there are no files"), refusal("uiop:read-file-lines", "there are no files"), refusal("uiop:quit", "the daemon is not the program's to end"),
-		refusal("uiop:file-exists-p", "there are no files"), refusal("uiop:directory-exists-p", "there are no files"), refusal("uiop:delete-file-if-exists", "there are no files"),
-	}
-	return append(ps, symbolPrims()...)
+			n := th.cons(c.car, Nil)
+			t.(*Cons).cdr = n
+			t, x = n, c.cdr
+		}
+		t.(*Cons).cdr = x
+		return t
+	}},
+	{usage: "(passepartout-kernel:tail-nconc tail list)", doc: "add a list itself", fn2: func(th *Thread, t, x Value) Value {
+		c, ok := x.(*Cons)
+		if !ok {
+			return t
+		}
+		t.(*Cons).cdr = c
+		last := th.lastCons(c)
+		return th.mutable(last)
+	}},
+	refusal("random", "a ruling must be the same when it is replayed"), refusal("make-random-state", "a ruling must be the same when it is replayed"),
+	refusal("get-universal-time", "there is no clock"), refusal("get-internal-real-time", "there is no clock"), refusal("get-internal-run-time", "there is no clock"),
+	refusal("get-decoded-time", "there is no clock"), refusal("sleep", "there is no clock"), refusal("open", "there are no files"), refusal("load", "there are no files"),
+	refusal("compile-file", "there are no files"), refusal("probe-file", "there are no files"), refusal("delete-file", "there are no files"), refusal("rename-file", "there are no files"),
+	refusal("ensure-directories-exist", "there are no files"), refusal("directory", "there are no files"), refusal("file-write-date", "there are no files"),
+	refusal("user-homedir-pathname", "there are no files"), refusal("require", "there are no files"), refusal("read-byte", "there are no files"), refusal("write-byte", "there are no files"),
+	refusal("disassemble", "there is no machine code"), refusal("machine-instance", "the host is none of the program's business"),
+	refusal("uiop:run-program", "a program proposes actions, it does not start processes"), refusal("uiop:launch-program", "a program proposes actions, it does not start processes"),
+	refusal("uiop:read-file-string", "there are no files"), refusal("uiop:read-file-lines", "there are no files"), refusal("uiop:quit", "the daemon is not the program's to end"),
+	refusal("uiop:file-exists-p", "there are no files"), refusal("uiop:directory-exists-p", "there are no files"), refusal("uiop:delete-file-if-exists", "there are no files"),
 }
 
-func symbolPrims() []prim {
-	return []prim{
-		{usage: "(passepartout-kernel:defun name function)", doc: "define a function", fn2: func(th *Thread, name, fn Value) Value {
-			th.setFunction(name, fn.(*Function))
-			return name
-		}},
-		{usage: "(passepartout-kernel:defmacro name function)", doc: "define a macro", fn2: func(th *Thread, name, fn Value) Value {
-			s := th.symbolArg(name)
-			th.definable(s)
-			if th.img.special[s] != nil && !th.unlock {
-				th.fail(classProgramError, "%s is a special operator and cannot be redefined", s.name)
-			}
-			c := th.own(s)
-			f := fn.(*Function)
-			c.macro, c.fn = f, nil
-			if f.code != nil && f.code.doc != "" {
-				th.setDoc(s, "FUNCTION", f.code.doc)
-			}
-			return s
-		}},
-		{usage: "(passepartout-kernel:deftype name function)", doc: "define a type", fn2: func(th *Thread, name, fn Value) Value {
-			s := th.symbolArg(name)
-			th.definable(s)
-			th.own(s).typ = fn.(*Function)
-			return s
-		}},
-		{usage: "(passepartout-kernel:defsetf name update expander)", doc: "define how a place is stored", fn: func(th *Thread, a []Value) Value {
-			s := th.symbolArg(a[0])
-			th.definable(s)
-			st := &setter{}
-			if f, ok := a[2].(*Function); ok {
-				st.expand = f
-			} else {
-				st.update = th.symbolArg(a[1])
-			}
-			th.own(s).setter = st
-			return s
-		}},
-		{usage: "(passepartout-kernel:proclaim-special name &optional doc)", doc: "make a variable special", fn: func(th *Thread, a []Value) Value {
-			s := th.symbolArg(a[0])
-			th.definable(s)
-			th.own(s).special = true
-			if d, ok := a[1].(*Str); ok {
-				th.setDoc(s, "VARIABLE", d.text())
-			}
-			return s
-		}},
-		{usage: "(passepartout-kernel:defconstant name value &optional doc)", doc: "define a constant", fn: func(th *Thread, a []Value) Value {
-			s := th.symbolArg(a[0])
-			th.definable(s)
-			if old := th.cell(s); old.constant && !eql(old.value, a[1]) {
-				th.fail(classSimpleError, "The constant %s is being redefined.", s.name)
-			}
-			c := th.own(s)
-			c.value, c.constant, c.special = a[1], true, true
-			return s
-		}},
-		{usage: "(passepartout-kernel:define-symbol-macro name expansion)", doc: "define a symbol macro", fn2: func(th *Thread, name, x Value) Value {
-			s := th.symbolArg(name)
-			th.definable(s)
-			th.own(s).expand = x
-			return s
-		}},
-		{usage: "(boundp symbol)", doc: "true if the variable has a value", fn1: func(th *Thread, x Value) Value {
-			s := th.symbolArg(x)
-			return mkBool(s.keyword() || th.cell(s).value != nil)
-		}},
-		{usage: "(fboundp name)", doc: "true if the name is a function or macro", fn1: func(th *Thread, x Value) Value {
-			if l, ok := x.(*Cons); ok {
-				st := th.cell(th.symbolArg(car(l.cdr))).setter
-				return mkBool(st != nil && st.fn != nil)
-			}
-			s := th.symbolArg(x)
-			c := th.cell(s)
-			return mkBool(c.fn != nil || c.macro != nil || th.img.special[s] != nil || th.img.macros[s] != nil)
-		}},
-		{usage: "(makunbound symbol)", doc: "take a variable's value away", fn1: func(th *Thread, x Value) Value {
-			s := th.symbolArg(x)
-			th.definable(s)
-			th.own(s).value = nil
-			return s
-		}},
-		{usage: "(fmakunbound symbol)", doc: "take a function away", fn1: func(th *Thread, x Value) Value {
-			s := th.symbolArg(x)
-			th.definable(s)
-			c := th.own(s)
-			c.fn, c.macro = nil, nil
-			return s
-		}},
-		{usage: "(set symbol value)", doc: "set a special variable", fn2: func(th *Thread, s, v Value) Value { th.setSymbolValue(th.symbolArg(s), v); return v }},
-		{usage: "(symbol-value symbol)", doc: "the value of a special variable", fn1: func(th *Thread, x Value) Value { return th.symbolValue(th.symbolArg(x)) }},
-		{usage: "(symbol-function symbol)", doc: "the function of a name", fn1: func(th *Thread, x Value) Value { return th.function(th.symbolArg(x)) }},
-		{usage: "(fdefinition name)", doc: "the function of a name", fn1: func(th *Thread, x Value) Value { return th.functionNamed(x) }},
-		{usage: "(passepartout-kernel:set-fdefinition name function)", doc: "store", fn2: func(th *Thread, name, fn Value) Value {
-			th.setFunction(name, th.fn(fn))
-			return fn
-		}},
-		{usage: "(passepartout-kernel:set-macro-function name function)", doc: "store", fn2: func(th *Thread, name, fn Value) Value {
-			s := th.symbolArg(name)
-			th.definable(s)
-			th.own(s).macro = th.fn(fn)
-			return fn
-		}},
-		{usage: "(symbol-name symbol)", doc: "the name", fn1: func(th *Thread, x Value) Value { return th.str(th.symbolArg(x).name) }},
-		{usage: "(symbol-package symbol)", doc: "the home package", fn1: func(th *Thread, x Value) Value {
-			if p := th.symbolArg(x).pkg; p != nil {
-				return p
-			}
-			return Nil
-		}},
-		{usage: "(symbol-plist symbol)", doc: "the properties", fn1: func(th *Thread, x Value) Value {
-			if p := th.cell(th.symbolArg(x)).plist; p != nil {
-				return p
-			}
-			return Nil
-		}},
-		{usage: "(passepartout-kernel:set-plist symbol value)", doc: "store", fn2: func(th *Thread, s, v Value) Value { th.own(th.symbolArg(s)).plist = v; return v }},
-		{usage: "(get symbol indicator &optional default)", doc: "a property of a symbol", fn: func(th *Thread, a []Value) Value {
-			p := th.cell(th.symbolArg(a[0])).plist
-			if p == nil {
-				p = Nil
-			}
-			return biGetf(th, []Value{p, a[1], a[2]})
-		}},
-		{usage: "(passepartout-kernel:store-property symbol indicator &rest more)", doc: "store", fn: func(th *Thread, a []Value) Value {
-			c := th.own(th.symbolArg(a[0]))
-			p := c.plist
-			if p == nil {
-				p = Nil
-			}
-			v := a[len(a)-1]
-			c.plist = biPutf(th, []Value{p, a[1], v})
-			return v
-		}},
-		{usage: "(remprop symbol indicator)", doc: "remove a property", fn2: func(th *Thread, s, ind Value) Value {
-			c := th.own(th.symbolArg(s))
-			if c.plist == nil {
-				return Nil
-			}
-			vs := th.all(biRemf(th, []Value{c.plist, ind}))
-			c.plist = vs[0]
-			return vs[1]
-		}},
-		{usage: "(make-symbol name)", doc: "a new symbol in no package", fn1: func(th *Thread, x Value) Value { return th.newSymbol(th.stringArg(x).text(), nil) }},
-		{usage: "(copy-symbol symbol &optional copy-properties)", doc: "a new symbol of the same name", fn: func(th *Thread, a []Value) Value {
-			return th.newSymbol(th.symbolArg(a[0]).name, nil)
-		}},
-		{usage: "(gensym &optional prefix)", doc: "a new symbol in no package", fn: func(th *Thread, a []Value) Value {
-			if a[0] == nil {
-				return th.gensym("G")
-			}
-			return th.gensym(th.designated(a[0]).text())
-		}},
-		{usage: "(gentemp &optional prefix package)", doc: "a new interned symbol", fn: func(th *Thread, a []Value) Value {
-			for {
-				th.gensyms++
-				n := fmt.Sprintf("T%d", th.gensyms)
-				if s, _ := th.findSymbol(n, th.currentPackage()); s == nil {
-					return th.intern(n, th.currentPackage())
-				}
-			}
-		}},
-		{usage: "(intern name &optional package)", doc: "the symbol of that name, made if needed", fn: func(th *Thread, a []Value) Value {
-			p, name := th.packageArg(a[1]), th.stringArg(a[0]).text()
-			if s, st := th.findSymbol(name, p); s != nil {
-				return th.status(s, st)
-			}
-			return th.values(th.intern(name, p), Nil)
-		}},
-		{usage: "(find-symbol name &optional package)", doc: "the symbol of that name, if there is one", fn: func(th *Thread, a []Value) Value {
-			s, st := th.findSymbol(th.stringArg(a[0]).text(), th.packageArg(a[1]))
-			return th.status(s, st)
-		}},
-		{usage: "(find-package name)", doc: "the package of that name, or NIL", fn1: func(th *Thread, x Value) Value {
-			if t := th.packageOrNil(x); t != nil {
-				return t.pkg
-			}
-			return Nil
-		}},
-		{usage: "(package-name package)", doc: "its name", fn1: func(th *Thread, x Value) Value { return th.str(th.packageArg(x).name) }},
-		{usage: "(package-nicknames package)", doc: "its other names", fn1: func(th *Thread, x Value) Value {
-			b := listBuilder{th: th}
-			for _, n := range th.pkgTable(th.packageArg(x)).nicknames {
-				b.add(th.str(n))
-			}
-			return b.end(Nil)
-		}},
-		{usage: "(package-use-list package)", doc: "the packages it uses", fn1: func(th *Thread, x Value) Value {
-			b := listBuilder{th: th}
-			for _, p := range th.pkgTable(th.packageArg(x)).uses {
-				b.add(p)
-			}
-			return b.end(Nil)
-		}},
-		{usage: "(list-all-packages)", doc: "all packages", fn: func(th *Thread, _ []Value) Value {
-			b := listBuilder{th: th}
-			for _, n := range th.packageNames() {
-				b.add(th.findPackage(n).pkg)
-			}
-			return b.end(Nil)
-		}},
-		{usage: "(make-package name &key nicknames use)", doc: "a new package", fn: func(th *Thread, a []Value) Value {
-			name := th.designated(a[0]).text()
-			if th.findPackage(name) != nil {
-				th.packageError(a[0], "A package named %s already exists", name)
-			}
-			var uses []*Package
-			if a[2] != nil {
-				for _, u := range th.items(a[2]) {
-					uses = append(uses, th.packageArg(u))
-				}
-			}
-			return th.makePackage(name, th.stringsOf(a[1]), uses).pkg
-		}},
-		{usage: "(passepartout-kernel:defpackage name options)", doc: "define a package", fn: biDefpackage},
-		{usage: "(passepartout-kernel:in-package name)", doc: "make a package current", fn1: func(th *Thread, x Value) Value {
-			p := th.packageArg(x)
-			th.setSymbolValue(symPackage, p)
+func functionPrims() []prim {
+	ps := slices.Clone(callPrims)
+	return append(ps, symbolPrims...)
+}
+
+var symbolPrims = []prim{
+	{usage: "(passepartout-kernel:defun name function)", doc: "define a function", fn2: func(th *Thread, name, fn Value) Value {
+		th.setFunction(name, fn.(*Function))
+		return name
+	}},
+	{usage: "(passepartout-kernel:defmacro name function)", doc: "define a macro", fn2: func(th *Thread, name, fn Value) Value {
+		s := th.symbolArg(name)
+		th.definable(s)
+		if th.img.special[s] != nil && !th.unlock {
+			th.fail(classProgramError, "%s is a special operator and cannot be redefined", s.name)
+		}
+		c := th.own(s)
+		f := fn.(*Function)
+		c.macro, c.fn = f, nil
+		if f.code != nil && f.code.doc != "" {
+			th.setDoc(s, "FUNCTION", f.code.doc)
+		}
+		return s
+	}},
+	{usage: "(passepartout-kernel:deftype name function)", doc: "define a type", fn2: func(th *Thread, name, fn Value) Value {
+		s := th.symbolArg(name)
+		th.definable(s)
+		th.own(s).typ = fn.(*Function)
+		return s
+	}},
+	{usage: "(passepartout-kernel:defsetf name update expander)", doc: "define how a place is stored", fn: func(th *Thread, a []Value) Value {
+		s := th.symbolArg(a[0])
+		th.definable(s)
+		st := &setter{}
+		if f, ok := a[2].(*Function); ok {
+			st.expand = f
+		} else {
+			st.update = th.symbolArg(a[1])
+		}
+		th.own(s).setter = st
+		return s
+	}},
+	{usage: "(passepartout-kernel:proclaim-special name &optional doc)", doc: "make a variable special", fn: func(th *Thread, a []Value) Value {
+		s := th.symbolArg(a[0])
+		th.definable(s)
+		th.own(s).special = true
+		if d, ok := a[1].(*Str); ok {
+			th.setDoc(s, "VARIABLE", d.text())
+		}
+		return s
+	}},
+	{usage: "(passepartout-kernel:defconstant name value &optional doc)", doc: "define a constant", fn: func(th *Thread, a []Value) Value {
+		s := th.symbolArg(a[0])
+		th.definable(s)
+		if old := th.cell(s); old.constant && !eql(old.value, a[1]) {
+			th.fail(classSimpleError, "The constant %s is being redefined.", s.name)
+		}
+		c := th.own(s)
+		c.value, c.constant, c.special = a[1], true, true
+		return s
+	}},
+	{usage: "(passepartout-kernel:define-symbol-macro name expansion)", doc: "define a symbol macro", fn2: func(th *Thread, name, x Value) Value {
+		s := th.symbolArg(name)
+		th.definable(s)
+		th.own(s).expand = x
+		return s
+	}},
+	{usage: "(boundp symbol)", doc: "true if the variable has a value", fn1: func(th *Thread, x Value) Value {
+		s := th.symbolArg(x)
+		return mkBool(s.keyword() || th.cell(s).value != nil)
+	}},
+	{usage: "(fboundp name)", doc: "true if the name is a function or macro", fn1: func(th *Thread, x Value) Value {
+		if l, ok := x.(*Cons); ok {
+			st := th.cell(th.symbolArg(car(l.cdr))).setter
+			return mkBool(st != nil && st.fn != nil)
+		}
+		s := th.symbolArg(x)
+		c := th.cell(s)
+		return mkBool(c.fn != nil || c.macro != nil || th.img.special[s] != nil || th.img.macros[s] != nil)
+	}},
+	{usage: "(makunbound symbol)", doc: "take a variable's value away", fn1: func(th *Thread, x Value) Value {
+		s := th.symbolArg(x)
+		th.definable(s)
+		th.own(s).value = nil
+		return s
+	}},
+	{usage: "(fmakunbound symbol)", doc: "take a function away", fn1: func(th *Thread, x Value) Value {
+		s := th.symbolArg(x)
+		th.definable(s)
+		c := th.own(s)
+		c.fn, c.macro = nil, nil
+		return s
+	}},
+	{usage: "(set symbol value)", doc: "set a special variable", fn2: func(th *Thread, s, v Value) Value { th.setSymbolValue(th.symbolArg(s), v); return v }},
+	{usage: "(symbol-value symbol)", doc: "the value of a special variable", fn1: func(th *Thread, x Value) Value { return th.symbolValue(th.symbolArg(x)) }},
+	{usage: "(symbol-function symbol)", doc: "the function of a name", fn1: func(th *Thread, x Value) Value { return th.function(th.symbolArg(x)) }},
+	{usage: "(fdefinition name)", doc: "the function of a name", fn1: func(th *Thread, x Value) Value { return th.functionNamed(x) }},
+	{usage: "(passepartout-kernel:set-fdefinition name function)", doc: "store", fn2: func(th *Thread, name, fn Value) Value {
+		th.setFunction(name, th.fn(fn))
+		return fn
+	}},
+	{usage: "(passepartout-kernel:set-macro-function name function)", doc: "store", fn2: func(th *Thread, name, fn Value) Value {
+		s := th.symbolArg(name)
+		th.definable(s)
+		th.own(s).macro = th.fn(fn)
+		return fn
+	}},
+	{usage: "(symbol-name symbol)", doc: "the name", fn1: func(th *Thread, x Value) Value { return th.str(th.symbolArg(x).name) }},
+	{usage: "(symbol-package symbol)", doc: "the home package", fn1: func(th *Thread, x Value) Value {
+		if p := th.symbolArg(x).pkg; p != nil {
 			return p
-		}},
-		{usage: "(export symbols &optional package)", doc: "make symbols external", fn: func(th *Thread, a []Value) Value {
-			t := th.ownPackage(th.packageArg(a[1]))
-			for _, s := range th.symbolsOf(a[0]) {
-				th.export(s, t)
+		}
+		return Nil
+	}},
+	{usage: "(symbol-plist symbol)", doc: "the properties", fn1: func(th *Thread, x Value) Value {
+		if p := th.cell(th.symbolArg(x)).plist; p != nil {
+			return p
+		}
+		return Nil
+	}},
+	{usage: "(passepartout-kernel:set-plist symbol value)", doc: "store", fn2: func(th *Thread, s, v Value) Value { th.own(th.symbolArg(s)).plist = v; return v }},
+	{usage: "(get symbol indicator &optional default)", doc: "a property of a symbol", fn: func(th *Thread, a []Value) Value {
+		p := th.cell(th.symbolArg(a[0])).plist
+		if p == nil {
+			p = Nil
+		}
+		return biGetf(th, []Value{p, a[1], a[2]})
+	}},
+	{usage: "(passepartout-kernel:store-property symbol indicator &rest more)", doc: "store", fn: func(th *Thread, a []Value) Value {
+		c := th.own(th.symbolArg(a[0]))
+		p := c.plist
+		if p == nil {
+			p = Nil
+		}
+		v := a[len(a)-1]
+		c.plist = biPutf(th, []Value{p, a[1], v})
+		return v
+	}},
+	{usage: "(remprop symbol indicator)", doc: "remove a property", fn2: func(th *Thread, s, ind Value) Value {
+		c := th.own(th.symbolArg(s))
+		if c.plist == nil {
+			return Nil
+		}
+		vs := th.all(biRemf(th, []Value{c.plist, ind}))
+		c.plist = vs[0]
+		return vs[1]
+	}},
+	{usage: "(make-symbol name)", doc: "a new symbol in no package", fn1: func(th *Thread, x Value) Value { return th.newSymbol(th.stringArg(x).text(), nil) }},
+	{usage: "(copy-symbol symbol &optional copy-properties)", doc: "a new symbol of the same name", fn: func(th *Thread, a []Value) Value {
+		return th.newSymbol(th.symbolArg(a[0]).name, nil)
+	}},
+	{usage: "(gensym &optional prefix)", doc: "a new symbol in no package", fn: func(th *Thread, a []Value) Value {
+		if a[0] == nil {
+			return th.gensym("G")
+		}
+		return th.gensym(th.designated(a[0]).text())
+	}},
+	{usage: "(gentemp &optional prefix package)", doc: "a new interned symbol", fn: func(th *Thread, a []Value) Value {
+		for {
+			th.gensyms++
+			n := fmt.Sprintf("T%d", th.gensyms)
+			if s, _ := th.findSymbol(n, th.currentPackage()); s == nil {
+				return th.intern(n, th.currentPackage())
 			}
+		}
+	}},
+	{usage: "(intern name &optional package)", doc: "the symbol of that name, made if needed", fn: func(th *Thread, a []Value) Value {
+		p, name := th.packageArg(a[1]), th.stringArg(a[0]).text()
+		if s, st := th.findSymbol(name, p); s != nil {
+			return th.status(s, st)
+		}
+		return th.values(th.intern(name, p), Nil)
+	}},
+	{usage: "(find-symbol name &optional package)", doc: "the symbol of that name, if there is one", fn: func(th *Thread, a []Value) Value {
+		s, st := th.findSymbol(th.stringArg(a[0]).text(), th.packageArg(a[1]))
+		return th.status(s, st)
+	}},
+	{usage: "(find-package name)", doc: "the package of that name, or NIL", fn1: func(th *Thread, x Value) Value {
+		if t := th.packageOrNil(x); t != nil {
+			return t.pkg
+		}
+		return Nil
+	}},
+	{usage: "(package-name package)", doc: "its name", fn1: func(th *Thread, x Value) Value { return th.str(th.packageArg(x).name) }},
+	{usage: "(package-nicknames package)", doc: "its other names", fn1: func(th *Thread, x Value) Value {
+		b := listBuilder{th: th}
+		for _, n := range th.pkgTable(th.packageArg(x)).nicknames {
+			b.add(th.str(n))
+		}
+		return b.end(Nil)
+	}},
+	{usage: "(package-use-list package)", doc: "the packages it uses", fn1: func(th *Thread, x Value) Value {
+		b := listBuilder{th: th}
+		for _, p := range th.pkgTable(th.packageArg(x)).uses {
+			b.add(p)
+		}
+		return b.end(Nil)
+	}},
+	{usage: "(list-all-packages)", doc: "all packages", fn: func(th *Thread, _ []Value) Value {
+		b := listBuilder{th: th}
+		for _, n := range th.packageNames() {
+			b.add(th.findPackage(n).pkg)
+		}
+		return b.end(Nil)
+	}},
+	{usage: "(make-package name &key nicknames use)", doc: "a new package", fn: func(th *Thread, a []Value) Value {
+		name := th.designated(a[0]).text()
+		if th.findPackage(name) != nil {
+			th.packageError(a[0], "A package named %s already exists", name)
+		}
+		var uses []*Package
+		if a[2] != nil {
+			for _, u := range th.items(a[2]) {
+				uses = append(uses, th.packageArg(u))
+			}
+		}
+		return th.makePackage(name, th.stringsOf(a[1]), uses).pkg
+	}},
+	{usage: "(passepartout-kernel:defpackage name options)", doc: "define a package", fn: biDefpackage},
+	{usage: "(passepartout-kernel:in-package name)", doc: "make a package current", fn1: func(th *Thread, x Value) Value {
+		p := th.packageArg(x)
+		th.setSymbolValue(symPackage, p)
+		return p
+	}},
+	{usage: "(export symbols &optional package)", doc: "make symbols external", fn: func(th *Thread, a []Value) Value {
+		t := th.ownPackage(th.packageArg(a[1]))
+		for _, s := range th.symbolsOf(a[0]) {
+			th.export(s, t)
+		}
+		return symT
+	}},
+	{usage: "(import symbols &optional package)", doc: "make symbols present", fn: func(th *Thread, a []Value) Value {
+		for _, s := range th.symbolsOf(a[0]) {
+			th.importSymbol(s, th.packageArg(a[1]))
+		}
+		return symT
+	}},
+	{usage: "(use-package packages &optional package)", doc: "inherit external symbols", fn: func(th *Thread, a []Value) Value {
+		t := th.ownPackage(th.packageArg(a[1]))
+		if _, ok := a[0].(*Cons); !ok {
+			th.usePackage(th.packageArg(a[0]), t)
 			return symT
-		}},
-		{usage: "(import symbols &optional package)", doc: "make symbols present", fn: func(th *Thread, a []Value) Value {
-			for _, s := range th.symbolsOf(a[0]) {
-				th.importSymbol(s, th.packageArg(a[1]))
+		}
+		for _, u := range th.items(a[0]) {
+			th.usePackage(th.packageArg(u), t)
+		}
+		return symT
+	}},
+	{usage: "(passepartout-kernel:package-symbols &optional package)", doc: "the symbols visible in a package", fn: func(th *Thread, a []Value) Value {
+		b := listBuilder{th: th}
+		for _, s := range th.visible(th.packageArg(a[0]), false) {
+			b.add(s)
+		}
+		return b.end(Nil)
+	}},
+	{usage: "(passepartout-kernel:external-symbols &optional package)", doc: "the external symbols of a package", fn: func(th *Thread, a []Value) Value {
+		b := listBuilder{th: th}
+		for _, s := range th.visible(th.packageArg(a[0]), true) {
+			b.add(s)
+		}
+		return b.end(Nil)
+	}},
+	{usage: "(apropos-list string &optional package)", doc: "the symbols whose name contains a string", fn: func(th *Thread, a []Value) Value {
+		var p *Package
+		if a[1] != nil && isTrue(a[1]) {
+			p = th.packageArg(a[1])
+		}
+		return th.newList(symbolsAsValues(th.apropos(th.designated(a[0]).text(), p)), Nil)
+	}},
+	{usage: "(documentation object type)", doc: "the documentation string", fn: biDocumentation},
+	{usage: "(passepartout-kernel:set-documentation object type value)", doc: "store", fn: func(th *Thread, a []Value) Value {
+		if s, ok := a[0].(*Symbol); ok {
+			th.definable(s)
+			th.setDoc(s, th.symbolArg(a[1]).name, th.stringArg(a[2]).text())
+		}
+		return a[2]
+	}},
+	{usage: "(proclaim declaration)", doc: "make a declaration global", fn1: func(th *Thread, x Value) Value {
+		if car(x) == Value(symSpecial) {
+			for _, s := range th.items(cdr(x)) {
+				th.definable(th.symbolArg(s))
+				th.own(th.symbolArg(s)).special = true
 			}
-			return symT
-		}},
-		{usage: "(use-package packages &optional package)", doc: "inherit external symbols", fn: func(th *Thread, a []Value) Value {
-			t := th.ownPackage(th.packageArg(a[1]))
-			if _, ok := a[0].(*Cons); !ok {
-				th.usePackage(th.packageArg(a[0]), t)
-				return symT
-			}
-			for _, u := range th.items(a[0]) {
-				th.usePackage(th.packageArg(u), t)
-			}
-			return symT
-		}},
-		{usage: "(passepartout-kernel:package-symbols &optional package)", doc: "the symbols visible in a package", fn: func(th *Thread, a []Value) Value {
-			b := listBuilder{th: th}
-			for _, s := range th.visible(th.packageArg(a[0]), false) {
-				b.add(s)
-			}
-			return b.end(Nil)
-		}},
-		{usage: "(passepartout-kernel:external-symbols &optional package)", doc: "the external symbols of a package", fn: func(th *Thread, a []Value) Value {
-			b := listBuilder{th: th}
-			for _, s := range th.visible(th.packageArg(a[0]), true) {
-				b.add(s)
-			}
-			return b.end(Nil)
-		}},
-		{usage: "(apropos-list string &optional package)", doc: "the symbols whose name contains a string", fn: func(th *Thread, a []Value) Value {
-			var p *Package
-			if a[1] != nil && isTrue(a[1]) {
-				p = th.packageArg(a[1])
-			}
-			return th.newList(symbolsAsValues(th.apropos(th.designated(a[0]).text(), p)), Nil)
-		}},
-		{usage: "(documentation object type)", doc: "the documentation string", fn: biDocumentation},
-		{usage: "(passepartout-kernel:set-documentation object type value)", doc: "store", fn: func(th *Thread, a []Value) Value {
-			if s, ok := a[0].(*Symbol); ok {
-				th.definable(s)
-				th.setDoc(s, th.symbolArg(a[1]).name, th.stringArg(a[2]).text())
-			}
-			return a[2]
-		}},
-		{usage: "(proclaim declaration)", doc: "make a declaration global", fn1: func(th *Thread, x Value) Value {
-			if car(x) == Value(symSpecial) {
-				for _, s := range th.items(cdr(x)) {
-					th.definable(th.symbolArg(s))
-					th.own(th.symbolArg(s)).special = true
-				}
-			}
-			return th.values()
-		}},
-		{usage: "(lisp-implementation-type)", doc: "the name of this Lisp", fn: func(th *Thread, _ []Value) Value { return th.str("Passepartout") }},
-		{usage: "(lisp-implementation-version)", doc: "the version of this Lisp", fn: func(th *Thread, _ []Value) Value { return th.str("1") }},
-	}
+		}
+		return th.values()
+	}},
+	{usage: "(lisp-implementation-type)", doc: "the name of this Lisp", fn: func(th *Thread, _ []Value) Value { return th.str("Passepartout") }},
+	{usage: "(lisp-implementation-version)", doc: "the version of this Lisp", fn: func(th *Thread, _ []Value) Value { return th.str("1") }},
 }

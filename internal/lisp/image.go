@@ -353,15 +353,24 @@ func (z *freezer) settle(v, thawed Value) {
 	z.add(thawed)
 }
 
-// findPackage returns the table of a package by name or nickname.
+// findPackage returns the table of a package by name or nickname. Programs
+// cannot name the kernel: its functions trust their callers.
 func (th *Thread) findPackage(name string) *pkgTable {
+	t := th.namedTable(name)
+	if t != nil && t.pkg == kernelPackage && !th.unlock {
+		return nil
+	}
+	return t
+}
+
+func (th *Thread) namedTable(name string) *pkgTable {
 	if t := th.pkgs[name]; t != nil {
 		return t
 	}
 	return th.img.packages[name]
 }
 
-func (th *Thread) pkgTable(p *Package) *pkgTable { return th.findPackage(p.name) }
+func (th *Thread) pkgTable(p *Package) *pkgTable { return th.namedTable(p.name) }
 
 // ownPackage returns a table of the package the thread may write.
 func (th *Thread) ownPackage(p *Package) *pkgTable {

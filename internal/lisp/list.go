@@ -1,5 +1,7 @@
 package lisp
 
+import "slices"
+
 // cxr makes a composition of car and cdr: "AD" is cadr.
 func cxr(path string) func(*Thread, Value) Value {
 	return func(th *Thread, x Value) Value {
@@ -662,99 +664,101 @@ func biTreeEqual(th *Thread, a []Value) Value {
 func pairCar(c *Cons) Value { return c.car }
 func pairCdr(c *Cons) Value { return c.cdr }
 
+var consPrims = []prim{
+	{usage: "(car list)", doc: "the first element", fn1: biCar},
+	{usage: "(cdr list)", doc: "all but the first element", fn1: biCdr},
+	{usage: "(first list)", doc: "the first element", fn1: biCar},
+	{usage: "(rest list)", doc: "all but the first element", fn1: biCdr},
+	{usage: "(cons car cdr)", doc: "a new pair", fn2: func(th *Thread, x, y Value) Value { return th.cons(x, y) }},
+	{usage: "(list &rest objects)", doc: "a new list", fn: func(th *Thread, a []Value) Value { return th.newList(a, Nil) },
+		fn1: func(th *Thread, x Value) Value { return th.cons(x, Nil) }},
+	{usage: "(list* object &rest more)", doc: "a new list ending in the last argument", fn: biListStar},
+	{usage: "(nth n list)", doc: "element n, counting from 0", fn2: func(th *Thread, n, l Value) Value { return biCar(th, th.nthcdr(th.index(n), l)) }},
+	{usage: "(nthcdr n list)", doc: "the list without its first n elements", fn2: func(th *Thread, n, l Value) Value { return th.nthcdr(th.index(n), th.listArg(l)) }},
+	{usage: "(append &rest lists)", doc: "a list of all elements; the last list is shared", fn: biAppend},
+	{usage: "(nconc &rest lists)", doc: "the lists joined by changing their ends", fn: biNconc},
+	{usage: "(revappend list tail)", doc: "the list reversed, in front of tail", fn: func(th *Thread, a []Value) Value {
+		tail := a[1]
+		for _, x := range th.items(a[0]) {
+			tail = th.cons(x, tail)
+		}
+		return tail
+	}},
+	{usage: "(nreconc list tail)", doc: "the list reversed, in front of tail", fn: func(th *Thread, a []Value) Value {
+		return biAppend(th, []Value{biReverse(th, a[0]), a[1]})
+	}},
+	{usage: "(make-list size &key initial-element)", doc: "a list of that many elements", fn: func(th *Thread, a []Value) Value {
+		n, init := th.index(a[0]), a[1]
+		if init == nil {
+			init = Nil
+		}
+		th.alloc(n)
+		var l Value = Nil
+		for range n {
+			l = &Cons{init, l}
+		}
+		return l
+	}},
+	{usage: "(last list &optional n)", doc: "the last n conses", fn: biLast},
+	{usage: "(butlast list &optional n)", doc: "a copy without the last n elements", fn: biButlast},
+	{usage: "(nbutlast list &optional n)", doc: "like BUTLAST", fn: biButlast},
+	{usage: "(list-length list)", doc: "the length, NIL for a circular list", fn1: biListLength},
+	{usage: "(copy-list list)", doc: "a copy of the list's own conses", fn1: func(th *Thread, x Value) Value {
+		b := listBuilder{th: th}
+		for c, ok := th.listArg(x).(*Cons); ok; c, ok = x.(*Cons) {
+			b.add(c.car)
+			x = c.cdr
+		}
+		return b.end(x)
+	}},
+	{usage: "(copy-tree tree)", doc: "a copy of all conses", fn1: (*Thread).copyTree},
+	{usage: "(copy-alist alist)", doc: "a copy of an association list and its pairs", fn1: func(th *Thread, x Value) Value {
+		b := listBuilder{th: th}
+		for _, p := range th.items(x) {
+			if c, ok := p.(*Cons); ok {
+				p = th.cons(c.car, c.cdr)
+			}
+			b.add(p)
+		}
+		return b.end(Nil)
+	}},
+	{usage: "(rplaca cons object)", doc: "set the car", fn2: func(th *Thread, x, y Value) Value { th.mutable(th.consArg(x)).car = y; return x }},
+	{usage: "(rplacd cons object)", doc: "set the cdr", fn2: func(th *Thread, x, y Value) Value { th.mutable(th.consArg(x)).cdr = y; return x }},
+	{usage: "(getf plist indicator &optional default)", doc: "the value of a property", fn: biGetf,
+		fn2: func(th *Thread, x, y Value) Value { return biGetf(th, []Value{x, y, nil}) }},
+	{usage: "(passepartout-kernel:putf plist indicator value)", doc: "plist with a property set", fn: biPutf},
+	{usage: "(passepartout-kernel:remf plist indicator)", doc: "plist without a property", fn: biRemf},
+	{usage: "(get-properties plist indicators)", doc: "the first property that is one of several", fn: biGetProperties},
+	{usage: "(acons key datum alist)", doc: "the alist with a pair in front", fn: biAcons},
+	{usage: "(pairlis keys data &optional alist)", doc: "an alist of keys and data", fn: biPairlis},
+	{usage: "(ldiff list tail)", doc: "the elements before tail", fn: biLdiff},
+	{usage: "(tailp object list)", doc: "true if object is a tail of list", fn: biTailp},
+	{usage: "(mapcar function list &rest more)", doc: "the list of results over the elements", fn: mapper(false, "list")},
+	{usage: "(mapc function list &rest more)", doc: "call over the elements, return the first list", fn: mapper(false, "")},
+	{usage: "(mapcan function list &rest more)", doc: "the results over the elements, joined", fn: mapper(false, "append")},
+	{usage: "(maplist function list &rest more)", doc: "the list of results over the tails", fn: mapper(true, "list")},
+	{usage: "(mapl function list &rest more)", doc: "call over the tails, return the first list", fn: mapper(true, "")},
+	{usage: "(mapcon function list &rest more)", doc: "the results over the tails, joined", fn: mapper(true, "append")},
+	{usage: "(member item list &key test test-not key)", doc: "the tail that starts with item", fn: biMember},
+	{usage: "(member-if predicate list &key key)", doc: "the tail whose first element satisfies", fn: memberIf(true)},
+	{usage: "(member-if-not predicate list &key key)", doc: "the tail whose first element does not satisfy", fn: memberIf(false)},
+	{usage: "(assoc item alist &key test test-not key)", doc: "the pair with that car", fn: assoc(pairCar)},
+	{usage: "(rassoc item alist &key test test-not key)", doc: "the pair with that cdr", fn: assoc(pairCdr)},
+	{usage: "(assoc-if predicate alist &key key)", doc: "the pair whose car satisfies", fn: assocIf(pairCar, true)},
+	{usage: "(assoc-if-not predicate alist &key key)", doc: "the pair whose car does not satisfy", fn: assocIf(pairCar, false)},
+	{usage: "(rassoc-if predicate alist &key key)", doc: "the pair whose cdr satisfies", fn: assocIf(pairCdr, true)},
+	{usage: "(adjoin item list &key test test-not key)", doc: "the list with item in front unless it is there", fn: biAdjoin},
+	{usage: "(subsetp list1 list2 &key test test-not key)", doc: "true if every element is in list2", fn: biSubsetp},
+	{usage: "(subst new old tree &key test test-not key)", doc: "tree with new in place of old", fn: biSubst},
+	{usage: "(nsubst new old tree &key test test-not key)", doc: "like SUBST", fn: biSubst},
+	{usage: "(subst-if new predicate tree &key key)", doc: "tree with new where the predicate holds", fn: biSubstIf},
+	{usage: "(sublis alist tree &key test test-not key)", doc: "tree with replacements from alist", fn: biSublis},
+	{usage: "(nsublis alist tree &key test test-not key)", doc: "like SUBLIS", fn: biSublis},
+	{usage: "(tree-equal x y &key test test-not)", doc: "true if trees have the same shape and leaves", fn: biTreeEqual},
+}
+
 func listPrims() []prim {
-	ps := []prim{
-		{usage: "(car list)", doc: "the first element", fn1: biCar},
-		{usage: "(cdr list)", doc: "all but the first element", fn1: biCdr},
-		{usage: "(first list)", doc: "the first element", fn1: biCar},
-		{usage: "(rest list)", doc: "all but the first element", fn1: biCdr},
-		{usage: "(cons car cdr)", doc: "a new pair", fn2: func(th *Thread, x, y Value) Value { return th.cons(x, y) }},
-		{usage: "(list &rest objects)", doc: "a new list", fn: func(th *Thread, a []Value) Value { return th.newList(a, Nil) },
-			fn1: func(th *Thread, x Value) Value { return th.cons(x, Nil) }},
-		{usage: "(list* object &rest more)", doc: "a new list ending in the last argument", fn: biListStar},
-		{usage: "(nth n list)", doc: "element n, counting from 0", fn2: func(th *Thread, n, l Value) Value { return biCar(th, th.nthcdr(th.index(n), l)) }},
-		{usage: "(nthcdr n list)", doc: "the list without its first n elements", fn2: func(th *Thread, n, l Value) Value { return th.nthcdr(th.index(n), th.listArg(l)) }},
-		{usage: "(append &rest lists)", doc: "a list of all elements; the last list is shared", fn: biAppend},
-		{usage: "(nconc &rest lists)", doc: "the lists joined by changing their ends", fn: biNconc},
-		{usage: "(revappend list tail)", doc: "the list reversed, in front of tail", fn: func(th *Thread, a []Value) Value {
-			tail := a[1]
-			for _, x := range th.items(a[0]) {
-				tail = th.cons(x, tail)
-			}
-			return tail
-		}},
-		{usage: "(nreconc list tail)", doc: "the list reversed, in front of tail", fn: func(th *Thread, a []Value) Value {
-			return biAppend(th, []Value{biReverse(th, a[0]), a[1]})
-		}},
-		{usage: "(make-list size &key initial-element)", doc: "a list of that many elements", fn: func(th *Thread, a []Value) Value {
-			n, init := th.index(a[0]), a[1]
-			if init == nil {
-				init = Nil
-			}
-			th.alloc(n)
-			var l Value = Nil
-			for range n {
-				l = &Cons{init, l}
-			}
-			return l
-		}},
-		{usage: "(last list &optional n)", doc: "the last n conses", fn: biLast},
-		{usage: "(butlast list &optional n)", doc: "a copy without the last n elements", fn: biButlast},
-		{usage: "(nbutlast list &optional n)", doc: "like BUTLAST", fn: biButlast},
-		{usage: "(list-length list)", doc: "the length, NIL for a circular list", fn1: biListLength},
-		{usage: "(copy-list list)", doc: "a copy of the list's own conses", fn1: func(th *Thread, x Value) Value {
-			b := listBuilder{th: th}
-			for c, ok := th.listArg(x).(*Cons); ok; c, ok = x.(*Cons) {
-				b.add(c.car)
-				x = c.cdr
-			}
-			return b.end(x)
-		}},
-		{usage: "(copy-tree tree)", doc: "a copy of all conses", fn1: (*Thread).copyTree},
-		{usage: "(copy-alist alist)", doc: "a copy of an association list and its pairs", fn1: func(th *Thread, x Value) Value {
-			b := listBuilder{th: th}
-			for _, p := range th.items(x) {
-				if c, ok := p.(*Cons); ok {
-					p = th.cons(c.car, c.cdr)
-				}
-				b.add(p)
-			}
-			return b.end(Nil)
-		}},
-		{usage: "(rplaca cons object)", doc: "set the car", fn2: func(th *Thread, x, y Value) Value { th.mutable(th.consArg(x)).car = y; return x }},
-		{usage: "(rplacd cons object)", doc: "set the cdr", fn2: func(th *Thread, x, y Value) Value { th.mutable(th.consArg(x)).cdr = y; return x }},
-		{usage: "(getf plist indicator &optional default)", doc: "the value of a property", fn: biGetf,
-			fn2: func(th *Thread, x, y Value) Value { return biGetf(th, []Value{x, y, nil}) }},
-		{usage: "(passepartout-kernel:putf plist indicator value)", doc: "plist with a property set", fn: biPutf},
-		{usage: "(passepartout-kernel:remf plist indicator)", doc: "plist without a property", fn: biRemf},
-		{usage: "(get-properties plist indicators)", doc: "the first property that is one of several", fn: biGetProperties},
-		{usage: "(acons key datum alist)", doc: "the alist with a pair in front", fn: biAcons},
-		{usage: "(pairlis keys data &optional alist)", doc: "an alist of keys and data", fn: biPairlis},
-		{usage: "(ldiff list tail)", doc: "the elements before tail", fn: biLdiff},
-		{usage: "(tailp object list)", doc: "true if object is a tail of list", fn: biTailp},
-		{usage: "(mapcar function list &rest more)", doc: "the list of results over the elements", fn: mapper(false, "list")},
-		{usage: "(mapc function list &rest more)", doc: "call over the elements, return the first list", fn: mapper(false, "")},
-		{usage: "(mapcan function list &rest more)", doc: "the results over the elements, joined", fn: mapper(false, "append")},
-		{usage: "(maplist function list &rest more)", doc: "the list of results over the tails", fn: mapper(true, "list")},
-		{usage: "(mapl function list &rest more)", doc: "call over the tails, return the first list", fn: mapper(true, "")},
-		{usage: "(mapcon function list &rest more)", doc: "the results over the tails, joined", fn: mapper(true, "append")},
-		{usage: "(member item list &key test test-not key)", doc: "the tail that starts with item", fn: biMember},
-		{usage: "(member-if predicate list &key key)", doc: "the tail whose first element satisfies", fn: memberIf(true)},
-		{usage: "(member-if-not predicate list &key key)", doc: "the tail whose first element does not satisfy", fn: memberIf(false)},
-		{usage: "(assoc item alist &key test test-not key)", doc: "the pair with that car", fn: assoc(pairCar)},
-		{usage: "(rassoc item alist &key test test-not key)", doc: "the pair with that cdr", fn: assoc(pairCdr)},
-		{usage: "(assoc-if predicate alist &key key)", doc: "the pair whose car satisfies", fn: assocIf(pairCar, true)},
-		{usage: "(assoc-if-not predicate alist &key key)", doc: "the pair whose car does not satisfy", fn: assocIf(pairCar, false)},
-		{usage: "(rassoc-if predicate alist &key key)", doc: "the pair whose cdr satisfies", fn: assocIf(pairCdr, true)},
-		{usage: "(adjoin item list &key test test-not key)", doc: "the list with item in front unless it is there", fn: biAdjoin},
-		{usage: "(subsetp list1 list2 &key test test-not key)", doc: "true if every element is in list2", fn: biSubsetp},
-		{usage: "(subst new old tree &key test test-not key)", doc: "tree with new in place of old", fn: biSubst},
-		{usage: "(nsubst new old tree &key test test-not key)", doc: "like SUBST", fn: biSubst},
-		{usage: "(subst-if new predicate tree &key key)", doc: "tree with new where the predicate holds", fn: biSubstIf},
-		{usage: "(sublis alist tree &key test test-not key)", doc: "tree with replacements from alist", fn: biSublis},
-		{usage: "(nsublis alist tree &key test test-not key)", doc: "like SUBLIS", fn: biSublis},
-		{usage: "(tree-equal x y &key test test-not)", doc: "true if trees have the same shape and leaves", fn: biTreeEqual},
-	}
+	ps := slices.Clone(consPrims)
 	for _, n := range []string{"", "n"} {
 		ps = append(ps,
 			prim{usage: "(" + n + "union list1 list2 &key test test-not key)", doc: "elements of either list", fn: biUnion},

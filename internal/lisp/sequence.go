@@ -718,38 +718,40 @@ func biMismatch(th *Thread, a []Value) Value {
 	return mkInt(int64(i + n))
 }
 
+var plainSeqPrims = []prim{
+	{usage: "(length sequence)", doc: "number of elements", fn1: biLength},
+	{usage: "(elt sequence index)", doc: "element at index", fn2: biElt},
+	{usage: "(passepartout-kernel:set-elt sequence index value)", doc: "set an element", fn: biSetElt},
+	{usage: "(subseq sequence start &optional end)", doc: "a copy of part of a sequence", fn: biSubseq},
+	{usage: "(copy-seq sequence)", doc: "a copy", fn1: func(th *Thread, x Value) Value {
+		if s, ok := x.(*Str); ok {
+			return th.str(s.text())
+		}
+		return th.like(x, th.seq(x))
+	}},
+	{usage: "(reverse sequence)", doc: "a reversed copy", fn1: biReverse},
+	{usage: "(nreverse sequence)", doc: "the sequence reversed", fn1: biReverse},
+	{usage: "(remove-duplicates sequence &key from-end test test-not start end key)", doc: "each element once", fn: biRemoveDuplicates},
+	{usage: "(delete-duplicates sequence &key from-end test test-not start end key)", doc: "each element once", fn: biRemoveDuplicates},
+	{usage: "(sort sequence predicate &key key)", doc: "the elements in order", fn: biSort},
+	{usage: "(stable-sort sequence predicate &key key)", doc: "the elements in order; equal ones keep theirs", fn: biSort},
+	{usage: "(merge result-type sequence1 sequence2 predicate &key key)", doc: "two sorted sequences as one", fn: biMerge},
+	{usage: "(every predicate sequence &rest more)", doc: "true if all satisfy", fn: quantifier(false, false, true, false)},
+	{usage: "(some predicate sequence &rest more)", doc: "the first true result", fn: quantifier(true, true, false, true)},
+	{usage: "(notany predicate sequence &rest more)", doc: "true if none satisfies", fn: quantifier(true, false, true, false)},
+	{usage: "(notevery predicate sequence &rest more)", doc: "true if some do not satisfy", fn: quantifier(false, true, false, false)},
+	{usage: "(map result-type function sequence &rest more)", doc: "the results as a sequence of a type", fn: biMap},
+	{usage: "(map-into result function &rest sequences)", doc: "store the results in a sequence", fn: biMapInto},
+	{usage: "(reduce function sequence &key key from-end start end initial-value)", doc: "combine the elements", fn: biReduce},
+	{usage: "(fill sequence item &key start end)", doc: "store item everywhere", fn: biFill},
+	{usage: "(replace target source &key start1 end1 start2 end2)", doc: "copy elements over", fn: biReplace},
+	{usage: "(concatenate result-type &rest sequences)", doc: "all elements as one sequence", fn: biConcatenate},
+	{usage: "(search sequence1 sequence2 &key from-end test test-not key start1 start2 end1 end2)", doc: "where sequence1 occurs in sequence2", fn: biSearch},
+	{usage: "(mismatch sequence1 sequence2 &key from-end test test-not key start1 start2 end1 end2)", doc: "where two sequences begin to differ", fn: biMismatch},
+}
+
 func sequencePrims() []prim {
-	ps := []prim{
-		{usage: "(length sequence)", doc: "number of elements", fn1: biLength},
-		{usage: "(elt sequence index)", doc: "element at index", fn2: biElt},
-		{usage: "(passepartout-kernel:set-elt sequence index value)", doc: "set an element", fn: biSetElt},
-		{usage: "(subseq sequence start &optional end)", doc: "a copy of part of a sequence", fn: biSubseq},
-		{usage: "(copy-seq sequence)", doc: "a copy", fn1: func(th *Thread, x Value) Value {
-			if s, ok := x.(*Str); ok {
-				return th.str(s.text())
-			}
-			return th.like(x, th.seq(x))
-		}},
-		{usage: "(reverse sequence)", doc: "a reversed copy", fn1: biReverse},
-		{usage: "(nreverse sequence)", doc: "the sequence reversed", fn1: biReverse},
-		{usage: "(remove-duplicates sequence &key from-end test test-not start end key)", doc: "each element once", fn: biRemoveDuplicates},
-		{usage: "(delete-duplicates sequence &key from-end test test-not start end key)", doc: "each element once", fn: biRemoveDuplicates},
-		{usage: "(sort sequence predicate &key key)", doc: "the elements in order", fn: biSort},
-		{usage: "(stable-sort sequence predicate &key key)", doc: "the elements in order; equal ones keep theirs", fn: biSort},
-		{usage: "(merge result-type sequence1 sequence2 predicate &key key)", doc: "two sorted sequences as one", fn: biMerge},
-		{usage: "(every predicate sequence &rest more)", doc: "true if all satisfy", fn: quantifier(false, false, true, false)},
-		{usage: "(some predicate sequence &rest more)", doc: "the first true result", fn: quantifier(true, true, false, true)},
-		{usage: "(notany predicate sequence &rest more)", doc: "true if none satisfies", fn: quantifier(true, false, true, false)},
-		{usage: "(notevery predicate sequence &rest more)", doc: "true if some do not satisfy", fn: quantifier(false, true, false, false)},
-		{usage: "(map result-type function sequence &rest more)", doc: "the results as a sequence of a type", fn: biMap},
-		{usage: "(map-into result function &rest sequences)", doc: "store the results in a sequence", fn: biMapInto},
-		{usage: "(reduce function sequence &key key from-end start end initial-value)", doc: "combine the elements", fn: biReduce},
-		{usage: "(fill sequence item &key start end)", doc: "store item everywhere", fn: biFill},
-		{usage: "(replace target source &key start1 end1 start2 end2)", doc: "copy elements over", fn: biReplace},
-		{usage: "(concatenate result-type &rest sequences)", doc: "all elements as one sequence", fn: biConcatenate},
-		{usage: "(search sequence1 sequence2 &key from-end test test-not key start1 start2 end1 end2)", doc: "where sequence1 occurs in sequence2", fn: biSearch},
-		{usage: "(mismatch sequence1 sequence2 &key from-end test test-not key start1 start2 end1 end2)", doc: "where two sequences begin to differ", fn: biMismatch},
-	}
+	ps := slices.Clone(plainSeqPrims)
 	for form, suffix := range []string{"", "-if", "-if-not"} {
 		keys, counts, what := keysIf, countIf, "predicate"
 		if suffix == "" {

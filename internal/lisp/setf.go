@@ -64,6 +64,10 @@ func (c *compiler) storeForm(place, val Value, e env) Value {
 	}
 	head := c.symbol(l.car, "setf")
 	args := c.th.items(l.cdr)
+	least := map[*Symbol]int{symGetf: 2, symThe: 2, symProgn: 1}[head]
+	if len(args) < least {
+		c.bad("setf: the place %s has too few parts", c.th.show(place))
+	}
 	switch head {
 	case symGetf:
 		return c.storeGetf(args, val, e)
@@ -141,7 +145,7 @@ func (c *compiler) stable(place Value, e env) ([]Value, Value) {
 		more, rest := c.temps(args[1:])
 		return append(binds, more...), listTo(listTo(Nil, rest...), l.car, inner)
 	}
-	if l.car == Value(symThe) {
+	if l.car == Value(symThe) && len(args) == 2 {
 		binds, inner := c.stable(args[1], e)
 		return binds, list(l.car, args[0], inner)
 	}

@@ -2,6 +2,7 @@ package lisp
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -287,101 +288,103 @@ func charPred(ok func(c rune) bool) func(*Thread, Value) Value {
 
 func bothCase(c rune) bool { return upcaseRune(c) != c || downcaseRune(c) != c }
 
-func stringPrims() []prim {
-	ps := []prim{
-		{usage: "(string object)", doc: "the string a symbol, character or string stands for", fn1: func(th *Thread, x Value) Value {
-			if s, ok := x.(*Str); ok {
-				return s
-			}
-			s := th.designated(x)
-			th.alloc(2)
+var textPrims = []prim{
+	{usage: "(string object)", doc: "the string a symbol, character or string stands for", fn1: func(th *Thread, x Value) Value {
+		if s, ok := x.(*Str); ok {
 			return s
-		}},
-		{usage: "(make-string length &key initial-element element-type)", doc: "a new string", fn: func(th *Thread, a []Value) Value {
-			init := a[1]
-			if init == nil {
-				init = Char(0)
+		}
+		s := th.designated(x)
+		th.alloc(2)
+		return s
+	}},
+	{usage: "(make-string length &key initial-element element-type)", doc: "a new string", fn: func(th *Thread, a []Value) Value {
+		init := a[1]
+		if init == nil {
+			init = Char(0)
+		}
+		return th.makeString(th.index(a[0]), init, nil, noFill, false)
+	}},
+	{usage: "(string-upcase string &key start end)", doc: "in upper case", fn: recase(upcase)},
+	{usage: "(string-downcase string &key start end)", doc: "in lower case", fn: recase(downcase)},
+	{usage: "(string-capitalize string &key start end)", doc: "each word capitalised", fn: recase(capitalize)},
+	{usage: "(nstring-upcase string &key start end)", doc: "in upper case", fn: recase(upcase)},
+	{usage: "(nstring-downcase string &key start end)", doc: "in lower case", fn: recase(downcase)},
+	{usage: "(string-trim bag string)", doc: "without the characters of bag at both ends", fn: trimmer(true, true)},
+	{usage: "(string-left-trim bag string)", doc: "without the characters of bag at the left", fn: trimmer(true, false)},
+	{usage: "(string-right-trim bag string)", doc: "without the characters of bag at the right", fn: trimmer(false, true)},
+	{usage: "(parse-integer string &key start end radix junk-allowed)", doc: "the integer a string holds, and where it ends", fn: biParseInteger},
+	{usage: "(char-code char)", doc: "the code point", fn1: func(th *Thread, x Value) Value { return mkInt(int64(th.charArg(x))) }},
+	{usage: "(char-int char)", doc: "the code point", fn1: func(th *Thread, x Value) Value { return mkInt(int64(th.charArg(x))) }},
+	{usage: "(code-char code)", doc: "the character", fn1: func(th *Thread, x Value) Value {
+		n, ok := x.(Int)
+		if !ok || n < 0 || n > unicode.MaxRune {
+			th.typeError(x, list(symMod, Int(unicode.MaxRune+1)))
+		}
+		return Char(n)
+	}},
+	{usage: "(character object)", doc: "the character an object stands for", fn1: func(th *Thread, x Value) Value {
+		if c, ok := x.(Char); ok {
+			return c
+		}
+		if s := th.designated(x); s.length() == 1 {
+			return Char(s.at(0))
+		}
+		th.typeError(x, symCharacter)
+		return nil
+	}},
+	{usage: "(char-upcase char)", doc: "in upper case", fn1: func(th *Thread, x Value) Value { return Char(upcaseRune(th.charArg(x))) }},
+	{usage: "(char-downcase char)", doc: "in lower case", fn1: func(th *Thread, x Value) Value { return Char(downcaseRune(th.charArg(x))) }},
+	{usage: "(char-name char)", doc: "the character's name, if it has one", fn1: func(th *Thread, x Value) Value {
+		c := th.charArg(x)
+		if n := charName(c); n != string(c) {
+			return th.str(n)
+		}
+		if c > 0xA0 {
+			return th.str(fmt.Sprintf("U%X", c))
+		}
+		return th.str(charName(c))
+	}},
+	{usage: "(name-char name)", doc: "the character of that name", fn1: func(th *Thread, x Value) Value {
+		if t := th.designated(x).text(); t != "" {
+			if c, ok := charNamed(t); ok {
+				return Char(c)
 			}
-			return th.makeString(th.index(a[0]), init, nil, noFill, false)
-		}},
-		{usage: "(string-upcase string &key start end)", doc: "in upper case", fn: recase(upcase)},
-		{usage: "(string-downcase string &key start end)", doc: "in lower case", fn: recase(downcase)},
-		{usage: "(string-capitalize string &key start end)", doc: "each word capitalised", fn: recase(capitalize)},
-		{usage: "(nstring-upcase string &key start end)", doc: "in upper case", fn: recase(upcase)},
-		{usage: "(nstring-downcase string &key start end)", doc: "in lower case", fn: recase(downcase)},
-		{usage: "(string-trim bag string)", doc: "without the characters of bag at both ends", fn: trimmer(true, true)},
-		{usage: "(string-left-trim bag string)", doc: "without the characters of bag at the left", fn: trimmer(true, false)},
-		{usage: "(string-right-trim bag string)", doc: "without the characters of bag at the right", fn: trimmer(false, true)},
-		{usage: "(parse-integer string &key start end radix junk-allowed)", doc: "the integer a string holds, and where it ends", fn: biParseInteger},
-		{usage: "(char-code char)", doc: "the code point", fn1: func(th *Thread, x Value) Value { return mkInt(int64(th.charArg(x))) }},
-		{usage: "(char-int char)", doc: "the code point", fn1: func(th *Thread, x Value) Value { return mkInt(int64(th.charArg(x))) }},
-		{usage: "(code-char code)", doc: "the character", fn1: func(th *Thread, x Value) Value {
-			n, ok := x.(Int)
-			if !ok || n < 0 || n > unicode.MaxRune {
-				th.typeError(x, list(symMod, Int(unicode.MaxRune+1)))
-			}
-			return Char(n)
-		}},
-		{usage: "(character object)", doc: "the character an object stands for", fn1: func(th *Thread, x Value) Value {
-			if c, ok := x.(Char); ok {
-				return c
-			}
-			if s := th.designated(x); s.length() == 1 {
-				return Char(s.at(0))
-			}
-			th.typeError(x, symCharacter)
-			return nil
-		}},
-		{usage: "(char-upcase char)", doc: "in upper case", fn1: func(th *Thread, x Value) Value { return Char(upcaseRune(th.charArg(x))) }},
-		{usage: "(char-downcase char)", doc: "in lower case", fn1: func(th *Thread, x Value) Value { return Char(downcaseRune(th.charArg(x))) }},
-		{usage: "(char-name char)", doc: "the character's name, if it has one", fn1: func(th *Thread, x Value) Value {
-			c := th.charArg(x)
-			if n := charName(c); n != string(c) {
-				return th.str(n)
-			}
-			if c > 0xA0 {
-				return th.str(fmt.Sprintf("U%X", c))
-			}
-			return th.str(charName(c))
-		}},
-		{usage: "(name-char name)", doc: "the character of that name", fn1: func(th *Thread, x Value) Value {
-			if t := th.designated(x).text(); t != "" {
-				if c, ok := charNamed(t); ok {
-					return Char(c)
-				}
-			}
-			return Nil
-		}},
-		{usage: "(digit-char weight &optional radix)", doc: "the digit of that weight", fn: func(th *Thread, a []Value) Value {
-			radix := 10
-			if a[1] != nil {
-				radix = th.index(a[1])
-			}
-			if w := th.index(a[0]); w < radix && w < 36 {
-				return Char("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[w])
-			}
-			return Nil
-		}},
-		{usage: "(digit-char-p char &optional radix)", doc: "the weight of a digit", fn: func(th *Thread, a []Value) Value {
-			radix := 10
-			if a[1] != nil {
-				radix = th.index(a[1])
-			}
-			if c := th.charArg(a[0]); digitIn(c, radix) {
-				return mkInt(int64(digitValue(c)))
-			}
-			return Nil
-		}},
-		{usage: "(alpha-char-p char)", doc: "true for a letter", fn1: charPred(unicode.IsLetter)},
-		{usage: "(alphanumericp char)", doc: "true for a letter or digit", fn1: charPred(func(c rune) bool { return unicode.IsLetter(c) || unicode.IsNumber(c) })},
-		{usage: "(upper-case-p char)", doc: "true for a capital", fn1: charPred(func(c rune) bool { return downcaseRune(c) != c })},
-		{usage: "(lower-case-p char)", doc: "true for a small letter", fn1: charPred(func(c rune) bool { return upcaseRune(c) != c })},
-		{usage: "(both-case-p char)", doc: "true for a letter with case", fn1: charPred(bothCase)},
-		{usage: "(graphic-char-p char)", doc: "true for a character one can see", fn1: charPred(func(c rune) bool { return c >= 32 && c < 127 || c > 159 })},
-		{usage: "(standard-char-p char)", doc: "true for a standard character", fn1: charPred(func(c rune) bool { return c >= 32 && c < 127 || c == '\n' })},
-		{usage: "(char/= char &rest more)", doc: "true if all differ", fn: charDifferent(false)},
-		{usage: "(char-not-equal char &rest more)", doc: "true if all differ, ignoring case", fn: charDifferent(true)},
-	}
+		}
+		return Nil
+	}},
+	{usage: "(digit-char weight &optional radix)", doc: "the digit of that weight", fn: func(th *Thread, a []Value) Value {
+		radix := 10
+		if a[1] != nil {
+			radix = th.index(a[1])
+		}
+		if w := th.index(a[0]); w < radix && w < 36 {
+			return Char("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[w])
+		}
+		return Nil
+	}},
+	{usage: "(digit-char-p char &optional radix)", doc: "the weight of a digit", fn: func(th *Thread, a []Value) Value {
+		radix := 10
+		if a[1] != nil {
+			radix = th.index(a[1])
+		}
+		if c := th.charArg(a[0]); digitIn(c, radix) {
+			return mkInt(int64(digitValue(c)))
+		}
+		return Nil
+	}},
+	{usage: "(alpha-char-p char)", doc: "true for a letter", fn1: charPred(unicode.IsLetter)},
+	{usage: "(alphanumericp char)", doc: "true for a letter or digit", fn1: charPred(func(c rune) bool { return unicode.IsLetter(c) || unicode.IsNumber(c) })},
+	{usage: "(upper-case-p char)", doc: "true for a capital", fn1: charPred(func(c rune) bool { return downcaseRune(c) != c })},
+	{usage: "(lower-case-p char)", doc: "true for a small letter", fn1: charPred(func(c rune) bool { return upcaseRune(c) != c })},
+	{usage: "(both-case-p char)", doc: "true for a letter with case", fn1: charPred(bothCase)},
+	{usage: "(graphic-char-p char)", doc: "true for a character one can see", fn1: charPred(func(c rune) bool { return c >= 32 && c < 127 || c > 159 })},
+	{usage: "(standard-char-p char)", doc: "true for a standard character", fn1: charPred(func(c rune) bool { return c >= 32 && c < 127 || c == '\n' })},
+	{usage: "(char/= char &rest more)", doc: "true if all differ", fn: charDifferent(false)},
+	{usage: "(char-not-equal char &rest more)", doc: "true if all differ, ignoring case", fn: charDifferent(true)},
+}
+
+func stringPrims() []prim {
+	ps := slices.Clone(textPrims)
 	for _, c := range []struct {
 		op, word string
 		ok       func(c int) bool

@@ -3,6 +3,7 @@ package lisp
 import (
 	"math"
 	"math/big"
+	"slices"
 )
 
 // typep reports whether v is of a type.
@@ -745,29 +746,31 @@ func typePred(name string) func(*Thread, Value) Value {
 	}
 }
 
+var plainTypePrims = []prim{
+	{usage: "(typep object type &optional environment)", doc: "true if object is of the type", fn: func(th *Thread, a []Value) Value { return mkBool(th.typep(a[0], a[1])) }},
+	{usage: "(type-of object)", doc: "a type of the object", fn1: biTypeOf},
+	{usage: "(subtypep type1 type2 &optional environment)", doc: "whether one type includes another, and whether that is certain", fn: func(th *Thread, a []Value) Value {
+		is, sure := th.subtypep(a[0], a[1])
+		return th.values(mkBool(is), mkBool(sure))
+	}},
+	{usage: "(coerce object type)", doc: "the object as a type", fn2: biCoerce},
+	{usage: "(eq x y)", doc: "true for the same object", fn2: func(_ *Thread, x, y Value) Value { return mkBool(x == y) }},
+	{usage: "(eql x y)", doc: "true for the same object, number or character", fn2: func(_ *Thread, x, y Value) Value { return mkBool(eql(x, y)) }},
+	{usage: "(equal x y)", doc: "true for objects that look the same", fn2: func(th *Thread, x, y Value) Value { return mkBool(th.equal(x, y)) }},
+	{usage: "(equalp x y)", doc: "like EQUAL, ignoring case and number types", fn2: func(th *Thread, x, y Value) Value { return mkBool(th.equalp(x, y)) }},
+	{usage: "(not object)", doc: "true for NIL", fn1: func(_ *Thread, x Value) Value { return mkBool(x == Value(Nil)) }},
+	{usage: "(null object)", doc: "true for NIL", fn1: func(_ *Thread, x Value) Value { return mkBool(x == Value(Nil)) }},
+	{usage: "(endp list)", doc: "true at the end of a list", fn1: func(th *Thread, x Value) Value { return mkBool(th.listArg(x) == Value(Nil)) }},
+	{usage: "(consp object)", doc: "true for a cons", fn1: func(_ *Thread, x Value) Value { _, ok := x.(*Cons); return mkBool(ok) }},
+	{usage: "(atom object)", doc: "true for anything but a cons", fn1: func(_ *Thread, x Value) Value { _, ok := x.(*Cons); return mkBool(!ok) }},
+	{usage: "(listp object)", doc: "true for a list", fn1: func(_ *Thread, x Value) Value { _, ok := x.(*Cons); return mkBool(ok || x == Value(Nil)) }},
+	{usage: "(stringp object)", doc: "true for a string", fn1: func(_ *Thread, x Value) Value { _, ok := x.(*Str); return mkBool(ok) }},
+	{usage: "(symbolp object)", doc: "true for a symbol", fn1: func(_ *Thread, x Value) Value { _, ok := x.(*Symbol); return mkBool(ok) }},
+	{usage: "(keywordp object)", doc: "true for a keyword", fn1: func(_ *Thread, x Value) Value { s, ok := x.(*Symbol); return mkBool(ok && s.keyword()) }},
+}
+
 func typePrims() []prim {
-	ps := []prim{
-		{usage: "(typep object type &optional environment)", doc: "true if object is of the type", fn: func(th *Thread, a []Value) Value { return mkBool(th.typep(a[0], a[1])) }},
-		{usage: "(type-of object)", doc: "a type of the object", fn1: biTypeOf},
-		{usage: "(subtypep type1 type2 &optional environment)", doc: "whether one type includes another, and whether that is certain", fn: func(th *Thread, a []Value) Value {
-			is, sure := th.subtypep(a[0], a[1])
-			return th.values(mkBool(is), mkBool(sure))
-		}},
-		{usage: "(coerce object type)", doc: "the object as a type", fn2: biCoerce},
-		{usage: "(eq x y)", doc: "true for the same object", fn2: func(_ *Thread, x, y Value) Value { return mkBool(x == y) }},
-		{usage: "(eql x y)", doc: "true for the same object, number or character", fn2: func(_ *Thread, x, y Value) Value { return mkBool(eql(x, y)) }},
-		{usage: "(equal x y)", doc: "true for objects that look the same", fn2: func(th *Thread, x, y Value) Value { return mkBool(th.equal(x, y)) }},
-		{usage: "(equalp x y)", doc: "like EQUAL, ignoring case and number types", fn2: func(th *Thread, x, y Value) Value { return mkBool(th.equalp(x, y)) }},
-		{usage: "(not object)", doc: "true for NIL", fn1: func(_ *Thread, x Value) Value { return mkBool(x == Value(Nil)) }},
-		{usage: "(null object)", doc: "true for NIL", fn1: func(_ *Thread, x Value) Value { return mkBool(x == Value(Nil)) }},
-		{usage: "(endp list)", doc: "true at the end of a list", fn1: func(th *Thread, x Value) Value { return mkBool(th.listArg(x) == Value(Nil)) }},
-		{usage: "(consp object)", doc: "true for a cons", fn1: func(_ *Thread, x Value) Value { _, ok := x.(*Cons); return mkBool(ok) }},
-		{usage: "(atom object)", doc: "true for anything but a cons", fn1: func(_ *Thread, x Value) Value { _, ok := x.(*Cons); return mkBool(!ok) }},
-		{usage: "(listp object)", doc: "true for a list", fn1: func(_ *Thread, x Value) Value { _, ok := x.(*Cons); return mkBool(ok || x == Value(Nil)) }},
-		{usage: "(stringp object)", doc: "true for a string", fn1: func(_ *Thread, x Value) Value { _, ok := x.(*Str); return mkBool(ok) }},
-		{usage: "(symbolp object)", doc: "true for a symbol", fn1: func(_ *Thread, x Value) Value { _, ok := x.(*Symbol); return mkBool(ok) }},
-		{usage: "(keywordp object)", doc: "true for a keyword", fn1: func(_ *Thread, x Value) Value { s, ok := x.(*Symbol); return mkBool(ok && s.keyword()) }},
-	}
+	ps := slices.Clone(plainTypePrims)
 	for _, p := range [][2]string{
 		{"characterp", "CHARACTER"}, {"functionp", "FUNCTION"}, {"vectorp", "VECTOR"}, {"arrayp", "ARRAY"}, {"simple-vector-p", "SIMPLE-VECTOR"},
 		{"simple-string-p", "SIMPLE-STRING"}, {"bit-vector-p", "BIT-VECTOR"}, {"packagep", "PACKAGE"}, {"compiled-function-p", "COMPILED-FUNCTION"},
