@@ -33,11 +33,20 @@ func commands() []command {
 		{name: "mouse", doc: "give the mouse to the terminal, for selecting, or take it back", run: (*Model).toggleMouse},
 		{name: "session", args: "NAME", doc: "go on with another conversation", run: (*Model).session},
 		{name: "status", doc: "what the daemon says about itself", run: (*Model).showStatus},
+		{name: "models", args: "[TIER/SLOT=NAME]", doc: "which model does what; or choose one", run: forward("models")},
+		{name: "cost", doc: "what models have cost today and this month", run: forward("cost")},
 		{name: "editor", doc: "write the input in your editor", run: func(m *Model, _ []string) tea.Cmd { return m.edit() }},
 		{name: "interrupt", doc: "stop what is running", run: func(m *Model, _ []string) tea.Cmd { m.interrupt(); return nil }},
 		{name: "reconnect", doc: "reach for the daemon again", run: (*Model).reconnect},
 		{name: "quit", doc: "leave; the daemon stays", run: func(*Model, []string) tea.Cmd { return tea.Quit }},
 		{name: "exit", doc: "leave; the daemon stays", run: func(*Model, []string) tea.Cmd { return tea.Quit }},
+	}
+}
+
+// forward is a command the daemon itself answers: to it, a control word.
+func forward(name string) func(*Model, []string) tea.Cmd {
+	return func(m *Model, args []string) tea.Cmd {
+		return m.say(clean(strings.Join(append([]string{"/" + name}, args...), " ")))
 	}
 }
 

@@ -449,10 +449,29 @@ func TestAStreamedAnswerGrowsAndEndsWithTheFinalText(t *testing.T) {
 	s := newScreen(t, 80, 24)
 	s.Feed(status("t1", "PERCEIVED"), chunk("t1", "Hel"), chunk("t1", "lo **wor"), chunk("t1", "ld**"))
 	s.wants("Hello world")
+	s.Feed(ruling("t1", "a-3", "tui.message", "ALLOW", sexp.P(kw("TEXT"), "Hello"), gateVerdict("origin", "ALLOW", "", "")))
+	s.wants("Passepartout  ✓ allowed  1 gates  a-3")
 	s.Feed(chunk("t1", ""), reply("t1", "DONE", "Hello **world**."))
 	s.wants("Hello world.")
 	if strings.Count(s.shows(), "Hello") != 1 {
 		t.Errorf("the answer is there twice:\n%s", s.shows())
+	}
+}
+
+func TestWhatIsTakenBackLeavesTheScreen(t *testing.T) {
+	s := newScreen(t, 80, 24)
+	s.Feed(status("t1", "PERCEIVED"), chunk("t1", "Certainly, the key is"))
+	s.wants("Certainly")
+	s.Feed(ofTurn(proto.StreamChunk, "t1", sexp.P(kw("TEXT"), "", kw("RESET"), true)), reply("t1", "DENIED", "I may not say that."))
+	s.lacks("Certainly")
+	s.wants("I may not say that.")
+}
+
+func TestControlWordsOfTheDaemonGoThere(t *testing.T) {
+	s := newScreen(t, 80, 24)
+	s.say("/models  reasoning/code=local/coder")
+	if sent := s.Sent(); len(sent) != 1 || sent[0].Payload.Text("TEXT") != "/models reasoning/code=local/coder" {
+		t.Fatalf("sent %v", sent)
 	}
 }
 

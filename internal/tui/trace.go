@@ -129,7 +129,7 @@ func (t *trace) detail(l look, width int) []string {
 	add := func(hang string, spans ...span) {
 		lines = append(lines, wrap(l, width, indent, indent+hang, spans)...)
 	}
-	if t.args != "NIL" {
+	if t.args != "NIL" && !t.speaks() { // what was said stands below
 		add("  ", span{"args ", roleDim}, span{oneLine(t.args), roleCode})
 	}
 	for _, v := range t.verdicts {

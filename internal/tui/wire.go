@@ -150,12 +150,15 @@ func (m *Model) frame(f proto.Message) tea.Cmd {
 	case proto.Status:
 		return m.status(turn, string(f.Payload.Word("STATUS")))
 	case proto.StreamChunk:
+		if reset, ok := f.Payload.Get("RESET"); ok && !sexp.IsNil(reset) {
+			m.retract(turn)
+		}
 		m.chunk(turn, f.Payload.Text("TEXT"))
 	case proto.Event:
 		switch f.Do() {
 		case "gate-trace":
 			m.resumed(turn)
-			m.transcript.add(&block{kind: traceBlock, turn: turn, trace: readTrace(f.Payload)})
+			m.ruled(turn, readTrace(f.Payload))
 		case "approval-required":
 			return m.question(turn, f.Payload)
 		}
@@ -168,6 +171,17 @@ func (m *Model) frame(f proto.Message) tea.Cmd {
 	case proto.Request, proto.KindInvalid:
 	}
 	return nil
+}
+
+// ruled shows a ruling. That on an answer which is being streamed belongs to the
+// answer's header.
+func (m *Model) ruled(turn string, t *trace) {
+	if b := m.streaming(turn); b != nil && b.trace == nil && t.speaks() {
+		b.trace = t
+		b.touch()
+		return
+	}
+	m.transcript.add(&block{kind: traceBlock, turn: turn, trace: t})
 }
 
 // mine reports whether a frame answers a request of this client.
@@ -208,6 +222,14 @@ func (m *Model) chunk(turn, s string) {
 		b = m.newAnswer(turn)
 	}
 	b.append(clean(s))
+}
+
+// retract takes back what was streamed and is not the answer after all.
+func (m *Model) retract(turn string) {
+	if b := m.streaming(turn); b != nil {
+		i := m.transcript.index(b)
+		m.transcript.blocks = slices.Delete(m.transcript.blocks, i, i+1)
+	}
 }
 
 // streaming is the turn's answer that has not ended, or nil.

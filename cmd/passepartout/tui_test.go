@@ -1,0 +1,260 @@
+package main_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A terminal is a real one, held by tmux, in which the client runs in a home of
+// its own with the demo memex.
+type terminal struct {
+	*testing.T
+	dir string
+	env []string
+}
+
+func newTerminal(t *testing.T, w, h int, env ...string) *terminal {
+	t.Helper()
+	if _, err := exec.LookPath("tmux"); err != nil {
+		t.Skip("tmux is not installed, so there is no terminal to drive")
+	}
+	if testing.Short() {
+		t.Skip("driving a terminal takes seconds")
+	}
+	dir, err := os.MkdirTemp("", "pp") // short: socket paths are limited
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &terminal{T: t, dir: dir, env: append([]string{
+		"HOME=" + filepath.Join(dir, "home"), "TMPDIR=" + dir, "XDG_RUNTIME_DIR=" + dir,
+		"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "TERM=tmux-256color", "COLORTERM=truecolor",
+	}, env...)}
+	t.Cleanup(func() {
+		_ = x.tmux("kill-server").Run() // it may be gone already
+		stopDaemon(x.lock())
+		os.RemoveAll(dir)
+	})
+	x.start(w, h)
+	return x
+}
+
+func (x *terminal) tmux(args ...string) *exec.Cmd {
+	c := exec.Command("tmux", append([]string{"-S", filepath.Join(x.dir, "tmux"), "-f", os.DevNull}, args...)...)
+	c.Env = x.env
+	return c
+}
+
+func (x *terminal) do(args ...string) string {
+	x.Helper()
+	out, err := x.tmux(args...).CombinedOutput()
+	if err != nil {
+		x.Fatalf("tmux %v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// start opens the client. The line after it tells when it has left, and how.
+func (x *terminal) start(w, h int) {
+	x.Helper()
+	run := fmt.Sprintf("%s --demo tui; echo it left with $?; exec cat", binary)
+	x.do("new-session", "-d", "-x", fmt.Sprint(w), "-y", fmt.Sprint(h), run)
+	x.wait("●", "connected", "o main")
+}
+
+// keys presses keys by tmux's names; write types text.
+func (x *terminal) keys(names ...string) {
+	x.Helper()
+	x.do(append([]string{"send-keys"}, names...)...)
+}
+func (x *terminal) write(text string) { x.Helper(); x.do("send-keys", "-l", text) }
+func (x *terminal) say(text string)   { x.Helper(); x.write(text); x.keys("Enter") }
+func (x *terminal) screen() string    { x.Helper(); return x.do("capture-pane", "-p") }
+
+// wait looks at the screen until it shows one of the texts.
+func (x *terminal) wait(texts ...string) {
+	x.Helper()
+	x.until("one of "+strings.Join(texts, " / "), func(s string) bool {
+		for _, text := range texts {
+			if strings.Contains(s, text) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// gone looks at the screen until it no longer shows a text.
+func (x *terminal) gone(text string) {
+	x.Helper()
+	x.until("no more "+text, func(s string) bool { return !strings.Contains(s, text) })
+}
+
+func (x *terminal) until(what string, ok func(screen string) bool) {
+	x.Helper()
+	var got string
+	for range 600 {
+		if got = x.screen(); ok(got) {
+			return
+		}
+		time.Sleep(25 * time.Millisecond) // between looks
+	}
+	x.Fatalf("the screen never showed %s:\n%s", what, got)
+}
+
+// lock is the lock file of the demo's daemon.
+func (x *terminal) lock() string {
+	found, err := filepath.Glob(filepath.Join(x.dir, "passepartout-demo-*", "*", "*", "state", "daemon.lock"))
+	if err != nil || len(found) == 0 {
+		return ""
+	}
+	return found[0]
+}
+
+func TestTheTerminalClientAnswersAndShowsItsGates(t *testing.T) {
+	t.Parallel()
+	x := newTerminal(t, 100, 40)
+	x.say("what is due this week?")
+	x.wait("Cut back the raspberries")
+	x.wait("▸ ✓ allowed tool.agenda")
+	x.keys("C-g")
+	x.wait("▾ ✓ allowed tool.agenda")
+	x.wait("policy ")
+	x.keys("C-g")
+	x.gone("▾")
+
+	x.say("run rm -rf /")
+	x.wait("✗ denied shell.run")
+	x.wait("I may not do that.")
+	x.say("/why")
+	x.wait("shell.delete-home  rm:")
+
+	x.say("/search raspberries")
+	x.wait("1 of 1")
+	x.keys("Escape")
+	x.gone("1 of 1")
+
+	x.keys("C-p")
+	x.wait("commands")
+	x.write("stat")
+	x.gone("/approvals")
+	x.keys("Enter")
+	x.wait("journal")
+
+	x.say("/aprove")
+	x.wait("Did you mean /approve?")
+	x.say("/quit")
+	x.wait("it left with 0")
+}
+
+func TestTheTerminalClientAsksAndObeys(t *testing.T) {
+	t.Parallel()
+	x := newTerminal(t, 100, 40)
+	const ready = "y allow once, n deny, r deny with a reason"
+	x.say("run curl https://one.invalid/")
+	x.wait(ready)
+	x.keys("n")
+	x.wait("shell.run: denied by you")
+	x.wait("person.denied")
+
+	x.say("/clear")
+	x.say("run curl https://two.invalid/")
+	x.wait(ready)
+	x.keys("r")
+	x.wait("Why not?")
+	x.say("not that one")
+	x.wait("denied by you: not that one")
+
+	x.say("/clear")
+	x.say("run curl https://three.invalid/")
+	x.wait(ready)
+	x.keys("y")
+	x.wait("allowed once by you")
+	x.wait("allowed shell.run")
+	x.keys("C-d")
+	x.wait("it left with 0")
+}
+
+func TestTheTerminalClientFitsEveryTerminal(t *testing.T) {
+	t.Parallel()
+	x := newTerminal(t, 80, 24)
+	x.say("what is due this week?")
+	x.wait("Renew the library card")
+	x.do("resize-window", "-x", "140", "-y", "40")
+	x.wait("headings")
+	x.do("resize-window", "-x", "20", "-y", "5")
+	x.gone("headings")
+	x.wait("● main")
+	x.do("resize-window", "-x", "300", "-y", "80")
+	x.wait("headings")
+	x.wait("raspberries")
+	x.do("resize-window", "-x", "80", "-y", "24")
+	x.gone("headings")
+	x.say("/quit")
+	x.wait("it left with 0")
+}
+
+func TestTheTerminalClientOutlivesItsDaemon(t *testing.T) {
+	t.Parallel()
+	x := newTerminal(t, 100, 40)
+	x.write("what is due th")
+	killDaemon(x.lock())
+	x.wait("Connected again.")
+	x.wait("what is due th")
+	x.say("is week?")
+	x.wait("Cut back the raspberries")
+
+	x.write("half a thought")
+	x.wait("half a thought")
+	x.do("kill-session") // the terminal goes away
+	x.so(func() bool { _, err := os.Stat(filepath.Join(filepath.Dir(x.lock()), "draft")); return err == nil })
+	x.start(100, 40)
+	x.wait("typed and not sent the last time")
+	x.wait("› half a thought")
+}
+
+// so looks until something is so.
+func (x *terminal) so(ok func() bool) {
+	x.Helper()
+	for range 600 {
+		if ok() {
+			return
+		}
+		time.Sleep(25 * time.Millisecond) // between looks
+	}
+	x.Fatal("it never came to be")
+}
+
+func TestTheTerminalClientOpensAnEditor(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	script := filepath.Join(dir, "ed")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\nprintf 'from the editor: ' >\"$1.new\"; cat \"$1\" >>\"$1.new\"; mv \"$1.new\" \"$1\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	x := newTerminal(t, 100, 30, "EDITOR="+script)
+	x.write("a long letter")
+	x.keys("C-o")
+	x.wait("› from the editor: a long letter")
+}
+
+func TestTheTerminalClientNeedsNeitherColourNorUTF8(t *testing.T) {
+	t.Parallel()
+	x := newTerminal(t, 100, 30, "NO_COLOR=1", "LANG=C", "LC_ALL=C")
+	x.say("what is due this week?")
+	x.wait("+ allowed tool.agenda")
+	raw := x.do("capture-pane", "-e", "-p")
+	for _, r := range raw {
+		if r > 0x7e {
+			t.Fatalf("the screen has %q in the C locale:\n%s", r, raw)
+		}
+	}
+	if regexp.MustCompile(`\x1b\[(?:\d+;)*(?:[349][0-8]|10[0-7])[;m]`).MatchString(raw) {
+		t.Errorf("the screen has colours although NO_COLOR is set:\n%q", raw)
+	}
+}
