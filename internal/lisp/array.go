@@ -4,10 +4,8 @@ import "slices"
 
 // arr returns the thread's view of an array.
 func (th *Thread) arr(a *array) *array {
-	if a.frozen && th.thawed != nil {
-		if c, ok := th.thawed[a]; ok {
-			return c.(*array)
-		}
+	if a.frozen {
+		return th.current(a).(*array)
 	}
 	return a
 }
@@ -25,10 +23,8 @@ func (th *Thread) arrToChange(a *array) *array {
 }
 
 func (th *Thread) inst(x *instance) *instance {
-	if x.frozen && th.thawed != nil {
-		if c, ok := th.thawed[x]; ok {
-			return c.(*instance)
-		}
+	if x.frozen {
+		return th.current(x).(*instance)
 	}
 	return x
 }

@@ -46,10 +46,8 @@ func (t *table) testName() *Symbol {
 // table returns the thread's view of a table: its own copy if it changed one
 // that belongs to the image.
 func (th *Thread) table(t *table) *table {
-	if t.frozen && th.thawed != nil {
-		if c, ok := th.thawed[t]; ok {
-			return c.(*table)
-		}
+	if t.frozen {
+		return th.current(t).(*table)
 	}
 	return t
 }
@@ -69,6 +67,18 @@ func (th *Thread) tableToChange(t *table) *table {
 	}
 	th.thaw(t, c)
 	return c
+}
+
+// current returns the version of a frozen object this thread sees: the image's
+// latest, or the thread's own copy of that.
+func (th *Thread) current(v Value) Value {
+	if m, ok := th.img.moved[v]; ok {
+		v = m
+	}
+	if c, ok := th.thawed[v]; ok {
+		return c
+	}
+	return v
 }
 
 func (th *Thread) thaw(old, own Value) {

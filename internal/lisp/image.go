@@ -68,6 +68,7 @@ type Image struct {
 	regexes  *regexCache
 	next     int
 	frozen   map[*Cons]struct{} // conses reachable from the image
+	moved    map[Value]Value    // objects of older images, to what later loads made of them
 	current  *Package           // *PACKAGE* of new threads
 }
 
@@ -254,7 +255,11 @@ func (th *Thread) Freeze() (*Image, error) {
 	for c := range old.frozen {
 		img.frozen[c] = struct{}{}
 	}
-	z := freezer{th: th, img: img, seen: map[Value]bool{}}
+	img.moved = th.movedObjects()
+	z := freezer{img: img, seen: map[Value]bool{}}
+	for _, v := range img.moved {
+		z.add(v)
+	}
 	for _, c := range img.cells {
 		if c != nil {
 			z.cell(c)
@@ -265,9 +270,20 @@ func (th *Thread) Freeze() (*Image, error) {
 	return img, nil
 }
 
+// movedObjects says where each changed object of an older image now is.
+func (th *Thread) movedObjects() map[Value]Value {
+	out := map[Value]Value{}
+	for old, m := range th.img.moved {
+		out[old] = th.current(m)
+	}
+	for old, own := range th.thawed {
+		out[old] = own
+	}
+	return out
+}
+
 // A freezer walks everything an image reaches and marks it read-only.
 type freezer struct {
-	th   *Thread
 	img  *Image
 	seen map[Value]bool
 	work []Value
@@ -305,9 +321,6 @@ func (z *freezer) run() {
 	for len(z.work) > 0 {
 		v := z.work[len(z.work)-1]
 		z.work = z.work[:len(z.work)-1]
-		if thawed, ok := z.th.thawed[v]; ok {
-			z.settle(v, thawed)
-		}
 		switch v := v.(type) {
 		case *Cons:
 			z.img.frozen[v] = struct{}{}
@@ -344,13 +357,6 @@ func (z *freezer) run() {
 			}
 		}
 	}
-}
-
-// settle puts a thread's changed copy of a frozen object in its place. The
-// object itself belongs to an older image, so the change is lost to that one
-// only if nobody runs it any more: a new image is loaded over a fresh one.
-func (z *freezer) settle(v, thawed Value) {
-	z.add(thawed)
 }
 
 // findPackage returns the table of a package by name or nickname. Programs

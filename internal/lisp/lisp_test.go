@@ -169,6 +169,35 @@ func TestWhatAThreadChangesStaysInTheThread(t *testing.T) {
 	}
 }
 
+func TestALaterLoadMayChangeWhatAnEarlierOneMade(t *testing.T) {
+	img := loadImage(t, stateful)
+	for i, src := range []string{`(setf (gethash "b" *table*) 2 (box-v *box*) 5)`, `(setf (gethash "c" *table*) 3) (setf (aref *vec* 1) 'y)`} {
+		th := img.Thread(generous)
+		if _, err := th.Load("later.lisp", []byte(src)); err != nil {
+			t.Fatal(i, err)
+		}
+		next, err := th.Freeze()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := eval1(t, img.Thread(generous), "(hash-table-count *table*)"); got != fmt.Sprint(i+1) {
+			t.Errorf("the older image has %s keys, want %d", got, i+1)
+		}
+		img = next
+	}
+	th := img.Thread(generous)
+	if got := eval1(t, th, "(list (hash-table-count *table*) (box-v *box*) *vec*)"); got != "(3 5 #(1 Y 3))" {
+		t.Errorf("after two loads: %s", got)
+	}
+	eval1(t, th, `(setf (gethash "d" *table*) 4)`)
+	if got := eval1(t, th, "(hash-table-count *table*)"); got != "4" {
+		t.Errorf("a thread's own change is lost: %s keys", got)
+	}
+	if got := eval1(t, img.Thread(generous), "(hash-table-count *table*)"); got != "3" {
+		t.Errorf("a thread's change leaked: %s keys", got)
+	}
+}
+
 func TestSharedConsesAndStringsCannotBeChanged(t *testing.T) {
 	img := loadImage(t, stateful+`(defvar *name* (copy-seq "abc"))`)
 	for _, src := range []string{"(setf (car *list*) 9)", "(rplacd *list* nil)", "(nconc *list* (list 4))", "(setf (char *name* 0) #\\x)"} {
