@@ -70,7 +70,7 @@ func (v *View) Agenda(q AgendaQuery) []AgendaItem {
 			}
 		}
 	}
-	slices.SortStableFunc(a.lines, agendaLine.compare)
+	slices.SortFunc(a.lines, agendaLine.compare)
 	items := make([]AgendaItem, len(a.lines))
 	for i, l := range a.lines {
 		a.fill(&items[i], l)
@@ -93,6 +93,7 @@ type agendaLine struct {
 	day, date  int32
 	clock      int32 // minute of the day, -1 without a time
 	importance int32
+	place      int32 // order in the memex
 }
 
 func (a *agenda) add(n *node, s *stamp) {
@@ -203,7 +204,7 @@ func (a *agenda) plain(s *stamp, day int32) (string, int32) {
 
 // show notes a line; what the user sees of it is made after sorting.
 func (a *agenda) show(n *node, s *stamp, kind string, day, date int32) {
-	l := agendaLine{n: n, s: s, kind: kind, day: day, date: date, clock: -1}
+	l := agendaLine{n: n, s: s, kind: kind, day: day, date: date, clock: -1, place: int32(len(a.lines))}
 	if kind != "upcoming" && kind != "overdue" && kind != "late" {
 		l.clock = s.clock
 	}
@@ -234,7 +235,7 @@ func (l agendaLine) compare(m agendaLine) int {
 	if c := cmp.Compare(l.clock, m.clock); c != 0 {
 		return c
 	}
-	return cmp.Compare(m.importance, l.importance)
+	return cmp.Or(cmp.Compare(m.importance, l.importance), cmp.Compare(l.place, m.place))
 }
 
 // weight ranks lines without a time of day: priority, with what is late or near in front.

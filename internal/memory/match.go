@@ -116,7 +116,7 @@ func (q *Query) tagTerm(m []string) (pred, error) {
 			return nil, q.bad(m[4], "a level", nil)
 		}
 		op := m[3]
-		return func(mt *matcher, i int) bool { return compare(op, mt.head(i).Level()-n) }, nil
+		return func(mt *matcher, i int) bool { return compare(op, mt.level(i)-n) }, nil
 	case m[5] != "":
 		return q.property([]string{strings.ReplaceAll(m[5], `\-`, "-"), m[6], m[7]})
 	}
@@ -235,7 +235,7 @@ func propertyOf(key string) func(*matcher, int) string {
 	case "FILE":
 		return func(m *matcher, _ int) string { return m.n.path }
 	case "TAGS":
-		return func(m *matcher, i int) string { return colons(m.head(i).Tags()) }
+		return func(m *matcher, i int) string { return colons(m.n.tagsOf(i)) }
 	case "ALLTAGS":
 		return func(m *matcher, i int) string { return colons(m.n.tagSets[m.n.recs[i].tags]) }
 	case "SCHEDULED":

@@ -3,6 +3,7 @@ package memory
 import (
 	"bytes"
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +25,7 @@ type node struct {
 	recs    []record
 	order   []int32    // indexes of recs, sorted by id
 	tagSets [][]string // distinct inherited tag lists; 0 is the file's own
+	ownTags [][]string // what the headlines that made each of them carry themselves
 	todos   []string   // keywords; record.todo is 1 + index
 	stamps  []stamp    // planned and plain active dates, in document order
 	unsaved bool
@@ -39,6 +41,7 @@ type record struct {
 	tags uint32 // index into tagSets
 	todo uint16 // 1 + index into todos, 0 for none
 	bits uint8
+	deep uint8 // level, 255 for more
 }
 
 const (
@@ -48,6 +51,7 @@ const (
 	bitClosed
 	bitCommented // COMMENT in front of the title, here or above
 	bitArchived  // ARCHIVE tag, here or above
+	bitTagged    // has tags of its own
 
 	bitPlanned = bitScheduled | bitDeadline | bitClosed
 )
@@ -74,7 +78,7 @@ type hashes struct {
 func buildNode(p string, of *org.File, st fileStat, known *hashes) *node {
 	n := &node{path: p, stat: st, of: of, todos: of.TodoKeywords(), limit: of.Editable()}
 	n.recs = make([]record, of.Len())
-	n.tagSets = [][]string{of.FileTags()}
+	n.tagSets, n.ownTags = [][]string{of.FileTags()}, [][]string{nil}
 	n.identify()
 	tags := map[string]uint32{}
 	line, at := 1, 0
@@ -205,6 +209,7 @@ func (n *node) describe(h org.Headline, r *record, known map[string]uint32) {
 	if h.Commented() {
 		r.bits |= bitCommented
 	}
+	r.deep = uint8(min(h.Level(), math.MaxUint8))
 	if p, ok := h.Parent(); ok {
 		r.tags = n.recs[p.Index()].tags
 		r.bits |= n.recs[p.Index()].bits & (bitCommented | bitArchived)
@@ -213,6 +218,7 @@ func (n *node) describe(h org.Headline, r *record, known map[string]uint32) {
 	if len(own) == 0 {
 		return
 	}
+	r.bits |= bitTagged
 	if slices.Contains(own, "ARCHIVE") {
 		r.bits |= bitArchived
 	}
@@ -220,7 +226,7 @@ func (n *node) describe(h org.Headline, r *record, known map[string]uint32) {
 	set, ok := known[key]
 	if !ok {
 		set = uint32(len(n.tagSets))
-		n.tagSets = append(n.tagSets, h.AllTags())
+		n.tagSets, n.ownTags = append(n.tagSets, h.AllTags()), append(n.ownTags, own)
 		known[key] = set
 	}
 	r.tags = set
@@ -255,6 +261,14 @@ func (n *node) sectionSpan(i int) org.Span {
 func (n *node) section(i int) []byte {
 	s := n.sectionSpan(i)
 	return n.of.Bytes()[s.Start:s.End]
+}
+
+// tagsOf are the tags headline i carries itself.
+func (n *node) tagsOf(i int) []string {
+	if r := &n.recs[i]; r.bits&bitTagged != 0 {
+		return n.ownTags[r.tags]
+	}
+	return nil
 }
 
 func (n *node) ownOf(i int) Hash {

@@ -3,6 +3,7 @@ package memory
 import (
 	"fmt"
 	"iter"
+	"math"
 	"path"
 	"regexp"
 	"slices"
@@ -70,7 +71,24 @@ func (v *View) Match(query string) ([]Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.Collect(v.Select(q)), nil
+	type place struct {
+		n *node
+		i int
+	}
+	var found []place // first, because an Object is large and growing a slice copies
+	for _, k := range v.sorted {
+		m := q.on(v, v.files[k])
+		for i := range m.n.recs {
+			if m.headline(i) {
+				found = append(found, place{m.n, i})
+			}
+		}
+	}
+	out := make([]Object, len(found))
+	for j, p := range found {
+		v.fill(&out[j], p.n, p.i)
+	}
+	return out, nil
 }
 
 // Select yields the headlines a query selects, one at a time.
@@ -265,7 +283,7 @@ func (q *Query) term(key string, args []string) (pred, error) {
 		return q.hasTag(arg), nil
 	case "own":
 		q.tags = append(q.tags, arg)
-		return func(m *matcher, i int) bool { return slices.Contains(m.head(i).Tags(), arg) }, nil
+		return func(m *matcher, i int) bool { return slices.Contains(m.n.tagsOf(i), arg) }, nil
 	case "todo":
 		words := strings.FieldsFunc(arg, func(r rune) bool { return r == ',' || r == '|' || r == ' ' })
 		return func(m *matcher, i int) bool { return slices.Contains(words, m.todo(i)) }, nil
@@ -279,7 +297,7 @@ func (q *Query) term(key string, args []string) (pred, error) {
 		if err != nil {
 			return nil, q.bad(arg, "a number", nil)
 		}
-		return func(m *matcher, i int) bool { return compare(op, m.head(i).Level()-n) }, nil
+		return func(m *matcher, i int) bool { return compare(op, m.level(i)-n) }, nil
 	case "prop":
 		return q.property(args)
 	case "scheduled", "deadline", "closed":
@@ -345,6 +363,13 @@ func (m *matcher) linksTo(i int, target string) bool {
 	})
 }
 
+func (m *matcher) level(i int) int {
+	if d := m.n.recs[i].deep; d < math.MaxUint8 {
+		return int(d)
+	}
+	return m.head(i).Level()
+}
+
 func (m *matcher) todo(i int) string {
 	if t := m.n.recs[i].todo; t > 0 {
 		return m.n.todos[t-1]
@@ -377,7 +402,7 @@ func (q *Query) state(arg string) (pred, error) {
 		return func(m *matcher, i int) bool { return m.v.object(m.n, i).Origin() != "" }, nil
 	case "project": // the seeds' active project: tagged itself, not done
 		return func(m *matcher, i int) bool {
-			return m.n.recs[i].bits&bitDone == 0 && slices.Contains(m.head(i).Tags(), "project")
+			return m.n.recs[i].bits&bitDone == 0 && slices.Contains(m.n.tagsOf(i), "project")
 		}, nil
 	case "link":
 		return func(m *matcher, i int) bool { return len(m.head(i).Contents().Links) > 0 }, nil

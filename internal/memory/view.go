@@ -215,7 +215,7 @@ func (v *View) fill(o *Object, n *node, i int) {
 	h, r := n.of.Headline(i), &n.recs[i]
 	o.Title, o.Line, o.Level = h.Title(), int(r.line), h.Level()
 	o.Priority = h.Priority()
-	o.Tags, o.AllTags = h.Tags(), n.tagSets[r.tags]
+	o.Tags, o.AllTags = n.tagsOf(i), n.tagSets[r.tags]
 	if r.todo > 0 {
 		o.Todo, o.Done = n.todos[r.todo-1], r.bits&bitDone != 0
 	}
