@@ -1,10 +1,10 @@
 package act
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,132 +13,45 @@ import (
 	"unicode/utf8"
 
 	"passepartout/internal/proto"
+	"passepartout/internal/sexp"
+	"passepartout/internal/undo"
 )
 
-// Files gives tools the user's files below the roots that were judged. Opening
-// goes through [os.Root], so a link swapped in after the ruling cannot lead out.
+// Files gives tools the user's files. Which of them is the gates' decision: a tool
+// opens the very path that was judged, following no link, and nothing else.
 type Files struct {
-	Base  string   // what relative paths are relative to: the memex
-	Home  string   // what ~ stands for
-	Read  []string // roots that may be read
-	Write []string // roots that may be written
+	History History
+	// Label is what reading a file does to a turn. Nil: everything is untrusted.
+	Label func(path string) proto.Taint
+	// Skip names what a walk through a directory leaves out: a directory may be
+	// searched although a file in it may not be read. Nil: nothing.
+	Skip func(path string) bool
 }
 
 // maxFile is the largest file a tool reads.
 const maxFile = 8 << 20
 
-// abs is the path as the gates resolved it.
-func (f Files) abs(path string) string {
-	if path == "~" || strings.HasPrefix(path, "~/") {
-		path = filepath.Join(f.Home, path[1:])
+func (f Files) label(path string) proto.Taint {
+	if f.Label == nil {
+		return proto.Taint{Untrusted: true}
 	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(f.Base, path)
-	}
-	return filepath.Clean(path)
-}
-
-// open finds the root that holds path and returns it with the relative rest.
-func (f Files) open(path string, roots []string) (*os.Root, string, error) {
-	abs := f.abs(path)
-	if real, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
-		abs = filepath.Join(real, filepath.Base(abs))
-	}
-	for _, root := range roots {
-		if real, err := filepath.EvalSymlinks(root); err == nil {
-			root = real
-		}
-		rel, err := filepath.Rel(root, abs)
-		if err != nil || !filepath.IsLocal(rel) {
-			continue
-		}
-		r, err := os.OpenRoot(root)
-		if err != nil {
-			return nil, "", err
-		}
-		return r, rel, nil
-	}
-	return nil, "", fmt.Errorf("%s lies outside the permitted roots %s", path, strings.Join(roots, ", "))
-}
-
-// Load returns a file's content.
-func (f Files) Load(path string) ([]byte, error) {
-	root, rel, err := f.open(path, f.Read)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	file, err := root.Open(rel)
-	if err != nil {
-		return nil, plain(err, path)
-	}
-	defer file.Close()
-	st, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case st.IsDir():
-		return nil, fmt.Errorf("%s is a directory: use list-directory", path)
-	case !st.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	case st.Size() > maxFile:
-		return nil, fmt.Errorf("%s has %d bytes: at most %d are read", path, st.Size(), maxFile)
-	}
-	return io.ReadAll(io.LimitReader(file, maxFile))
-}
-
-// Create writes a new file, atomically; an existing one is an error.
-func (f Files) Create(path string, data []byte) error {
-	root, rel, err := f.open(path, f.Write)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	if dir := filepath.Dir(rel); dir != "." {
-		if err := root.MkdirAll(dir, 0o755); err != nil {
-			return plain(err, path)
-		}
-	}
-	tmp := rel + ".part"
-	w, err := root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return plain(err, path)
-	}
-	_, werr := w.Write(data)
-	err = errors.Join(werr, w.Sync(), w.Close())
-	if err == nil {
-		err = root.Link(tmp, rel) // fails when rel exists, so nothing is overwritten
-	}
-	return plain(errors.Join(err, root.Remove(tmp)), path)
-}
-
-// plain says what is wrong in words, without the mechanics of roots.
-func plain(err error, path string) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s does not exist", path)
-	case errors.Is(err, fs.ErrExist):
-		return fmt.Errorf("%s exists already", path)
-	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%s may not be opened by this user", path)
-	}
-	return fmt.Errorf("%s: %w", path, err)
+	return f.Label(path)
 }
 
 // Tools are the tools over these files.
 func (f Files) Tools() []Tool {
-	return []Tool{
+	file := func(means proto.Meaning, doc string) proto.Param {
+		return proto.Param{Name: "FILEPATH", Type: proto.Text, Means: means, Required: true, Doc: doc}
+	}
+	return append([]Tool{
 		{
 			Name: "read-file", Effect: proto.ReadLocal, Doc: "Read a text file, or some of its lines.",
 			Params: []proto.Param{
-				{Name: "FILEPATH", Type: proto.Text, Means: proto.ReadPath, Required: true, Doc: "the file, relative to the memex or absolute"},
+				file(proto.ReadPath, "the file, relative to the memex or absolute"),
 				{Name: "FROM", Type: proto.Number, Doc: "first line, counted from 1"},
 				{Name: "LINES", Type: proto.Number, Doc: "how many lines"},
 			},
-			Run: f.readFile,
+			Guard: positive("FROM", "LINES"), Run: f.readFile,
 		},
 		{
 			Name: "list-directory", Effect: proto.ReadLocal, Doc: "List what a directory holds.",
@@ -148,7 +61,7 @@ func (f Files) Tools() []Tool {
 		{
 			Name: "write-note", Effect: proto.WriteMemory, Doc: "Write a new note into the memex; an existing file is never overwritten.",
 			Params: []proto.Param{
-				{Name: "FILEPATH", Type: proto.Text, Means: proto.WritePath, Required: true, Doc: "the new file, relative to the memex, ending in .org"},
+				file(proto.WritePath, "the new file, relative to the memex, ending in .org"),
 				{Name: "CONTENT", Type: proto.Text, Means: proto.Content, Required: true, Doc: "the note's Org text"},
 			},
 			Guard: func(c Call) error {
@@ -159,47 +72,104 @@ func (f Files) Tools() []Tool {
 			},
 			Run: f.writeNote,
 		},
+		{
+			Name: "write-file", Effect: proto.WriteLocal, Doc: "Write a whole text file, new or in place of the old one.",
+			Params: []proto.Param{
+				file(proto.WritePath, "the file, relative to the memex or absolute"),
+				{Name: "CONTENT", Type: proto.Text, Means: proto.Content, Required: true, Doc: "all of its text"},
+			},
+			Run: f.writeFile,
+		},
+		{
+			Name: "replace-in-file", Effect: proto.WriteLocal, Doc: "Replace one passage of a text file; the passage must stand there exactly once.",
+			Params: []proto.Param{
+				file(proto.WritePath, "the file, relative to the memex or absolute"),
+				{Name: "OLD", Type: proto.Text, Required: true, Doc: "the passage, byte for byte, with enough around it to be unique"},
+				{Name: "NEW", Type: proto.Text, Means: proto.Content, Required: true, Doc: "what takes its place"},
+			},
+			Guard: func(c Call) error {
+				if c.Text("OLD") == "" || c.Text("OLD") == c.Text("NEW") {
+					return errors.New(":OLD is empty or the same as :NEW: nothing would change")
+				}
+				return nil
+			},
+			Run: f.replaceInFile,
+		},
+	}, f.searchTools()...)
+}
+
+// positive guards number arguments that count something.
+func positive(names ...string) func(Call) error {
+	return func(c Call) error {
+		for _, n := range names {
+			if k := sexp.Keyword(n); c.Has(k) && c.Int(k, 0) < 1 {
+				return fmt.Errorf(":%s is %d: want a positive number", n, c.Int(k, 0))
+			}
+		}
+		return nil
 	}
+}
+
+// load reads a text file.
+func (f Files) load(path string) (string, error) {
+	s, err := locate(path, false)
+	if err != nil {
+		return "", err
+	}
+	defer s.close()
+	data, _, err := s.read()
+	if err != nil {
+		return "", err
+	}
+	if !utf8.Valid(data) {
+		return "", fmt.Errorf("%s is not text in UTF-8", path)
+	}
+	return string(data), nil
 }
 
 func (f Files) readFile(_ context.Context, c Call) (Outcome, error) {
-	data, err := f.Load(c.Text("FILEPATH"))
+	path, err := c.Path("FILEPATH")
 	if err != nil {
 		return Outcome{}, err
 	}
-	if !utf8.Valid(data) {
-		return Outcome{}, fmt.Errorf("%s is not text in UTF-8", c.Text("FILEPATH"))
+	text, err := f.load(path)
+	if err != nil {
+		return Outcome{}, err
 	}
+	o := Outcome{OK: true, Text: text, Taint: f.label(path)}
 	from, n := c.Int("FROM", 1), c.Int("LINES", 0)
-	text := string(data)
-	if from > 1 || n > 0 {
-		lines := strings.SplitAfter(text, "\n")
-		lo := min(max(from-1, 0), len(lines))
-		hi := len(lines)
-		if n > 0 {
-			hi = min(lo+n, hi)
-		}
-		text = strings.Join(lines[lo:hi], "")
+	if from == 1 && n == 0 {
+		return o, nil
 	}
-	return Outcome{OK: true, Text: text, Taint: proto.Taint{Untrusted: !f.own(c.Text("FILEPATH"))}}, nil
-}
-
-// own reports whether a file belongs to the memex, whose words are the user's.
-func (f Files) own(path string) bool {
-	rel, err := filepath.Rel(f.Base, f.abs(path))
-	return err == nil && filepath.IsLocal(rel)
+	lines := strings.SplitAfter(text, "\n")
+	if lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	if from > len(lines) {
+		return Outcome{}, fmt.Errorf("%s has %d lines: there is no line %d", path, len(lines), from)
+	}
+	hi := len(lines)
+	if n > 0 {
+		hi = min(from-1+n, hi)
+	}
+	o.Text = strings.Join(lines[from-1:hi], "")
+	o.Truncated = hi < len(lines)
+	return o, nil
 }
 
 func (f Files) listDirectory(_ context.Context, c Call) (Outcome, error) {
-	path := c.Text("PATH")
-	root, rel, err := f.open(path, f.Read)
+	path, err := c.Path("PATH")
 	if err != nil {
 		return Outcome{}, err
 	}
-	defer root.Close()
-	d, err := root.Open(rel)
+	s, err := locate(path, false)
 	if err != nil {
-		return Outcome{}, plain(err, path)
+		return Outcome{}, err
+	}
+	defer s.close()
+	d, err := s.open()
+	if err != nil {
+		return Outcome{}, err
 	}
 	defer d.Close()
 	entries, err := d.ReadDir(-1)
@@ -209,8 +179,11 @@ func (f Files) listDirectory(_ context.Context, c Call) (Outcome, error) {
 	names := make([]string, len(entries))
 	for i, e := range entries {
 		names[i] = e.Name()
-		if e.IsDir() {
+		switch {
+		case e.IsDir():
 			names[i] += "/"
+		case e.Type()&fs.ModeSymlink != 0:
+			names[i] += "@"
 		}
 	}
 	slices.Sort(names)
@@ -220,20 +193,120 @@ func (f Files) listDirectory(_ context.Context, c Call) (Outcome, error) {
 	return Outcome{OK: true, Text: strings.Join(names, "\n")}, nil
 }
 
-func (f Files) writeNote(_ context.Context, c Call) (Outcome, error) {
-	path, content := c.Text("FILEPATH"), c.Text("CONTENT")
+func (f Files) writeNote(ctx context.Context, c Call) (Outcome, error) {
+	content := c.Text("CONTENT")
 	if !strings.HasSuffix(content, "\n") {
 		content += "\n"
 	}
-	if err := f.Create(path, []byte(content)); err != nil {
+	return f.change(ctx, c, "write-note", func(s spot) (string, error) {
+		return fmt.Sprintf("Wrote %s (%d bytes).", c.Text("FILEPATH"), len(content)), s.write([]byte(content), nil)
+	})
+}
+
+func (f Files) writeFile(ctx context.Context, c Call) (Outcome, error) {
+	content := c.Text("CONTENT")
+	return f.change(ctx, c, "write-file", func(s spot) (string, error) {
+		said := fmt.Sprintf("Wrote %s (%d bytes).", c.Text("FILEPATH"), len(content))
+		if !s.taken() {
+			return said, s.write([]byte(content), nil)
+		}
+		_, was, err := s.read()
+		if err != nil {
+			return "", err
+		}
+		return said, s.write([]byte(content), was)
+	})
+}
+
+func (f Files) replaceInFile(ctx context.Context, c Call) (Outcome, error) {
+	from, to := []byte(c.Text("OLD")), []byte(c.Text("NEW"))
+	return f.change(ctx, c, "replace-in-file", func(s spot) (string, error) {
+		data, was, err := s.read()
+		if err != nil {
+			return "", err
+		}
+		switch n := bytes.Count(data, from); {
+		case n == 0:
+			return "", fmt.Errorf("the passage %q does not stand in %s%s", head(string(from)), s.path, nearMiss(data, from))
+		case n > 1:
+			return "", fmt.Errorf("the passage %q stands %d times in %s, first in the lines %s: give more around it", head(string(from)), n, s.path, linesOf(data, from))
+		}
+		at := bytes.Index(data, from)
+		said := fmt.Sprintf("Replaced line %d of %s.", 1+bytes.Count(data[:at], []byte("\n")), c.Text("FILEPATH"))
+		return said, s.write(slices.Concat(data[:at], to, data[at+len(from):]), was)
+	})
+}
+
+// nearMiss says that a passage only differs in white space, which is the usual
+// mistake.
+func nearMiss(data, passage []byte) string {
+	squeeze := func(b []byte) []byte { return bytes.Join(bytes.Fields(b), []byte(" ")) }
+	if bytes.Contains(squeeze(data), squeeze(passage)) {
+		return ": it does with other white space, so read the file again"
+	}
+	return ""
+}
+
+// linesOf lists the first lines in which a passage begins.
+func linesOf(data, passage []byte) string {
+	const shown = 5
+	var out []string
+	for at := 0; len(out) < shown; {
+		i := bytes.Index(data[at:], passage)
+		if i < 0 {
+			break
+		}
+		at += i
+		out = append(out, fmt.Sprint(1+bytes.Count(data[:at], []byte("\n"))))
+		at += len(passage)
+	}
+	return strings.Join(out, ", ")
+}
+
+// head is the beginning of a text, for messages.
+func head(s string) string {
+	const most = 60
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}
+
+// change does something to one judged file, remembering how it was.
+func (f Files) change(ctx context.Context, c Call, tool string, do func(spot) (string, error)) (Outcome, error) {
+	path, err := c.Path("FILEPATH")
+	if err != nil {
 		return Outcome{}, err
 	}
-	back, err := f.Load(path)
+	var said string
+	kept, err := f.History.keep(ctx, tool+" "+c.Text("FILEPATH"), []undo.Scope{around(path)}, true, func() error {
+		s, err := locate(path, tool != "replace-in-file")
+		if err != nil {
+			return err
+		}
+		defer s.close()
+		said, err = do(s)
+		return err
+	})
 	if err != nil {
-		return Outcome{}, fmt.Errorf("reading back: %w", err)
+		return Outcome{}, err
 	}
-	if string(back) != content {
-		return Outcome{}, fmt.Errorf("%s reads back differently from what was written", path)
+	return Outcome{OK: true, Text: said + kept.note, Changed: []string{path}}, nil
+}
+
+// around is what has to be remembered for one file: it, and the directories that
+// writing it makes.
+func around(path string) undo.Scope {
+	root := filepath.Dir(path)
+	for root != "/" {
+		if st, err := os.Lstat(root); err == nil && st.IsDir() {
+			break
+		}
+		root = filepath.Dir(root)
 	}
-	return Outcome{OK: true, Text: fmt.Sprintf("Wrote %s (%d bytes).", path, len(content)), Changed: []string{f.abs(path)}}, nil
+	rel, err := filepath.Rel(root, path)
+	if err != nil {
+		return undo.Scope{Root: root} // unreachable: root is a prefix of path
+	}
+	return undo.Scope{Root: root, Paths: []string{rel}}
 }

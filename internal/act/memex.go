@@ -10,7 +10,6 @@ import (
 	"passepartout/internal/memory"
 	"passepartout/internal/org"
 	"passepartout/internal/proto"
-	"passepartout/internal/sexp"
 )
 
 // Memex gives tools the user's Org files as objects.
@@ -64,7 +63,7 @@ func (m Memex) Tools() []Tool {
 			Run: m.capture,
 		},
 		{
-			Name: "org-edit", Effect: proto.WriteMemory, Doc: "Change one heading: its state, date, tags, title or a property.",
+			Name: "org-edit", Effect: proto.WriteMemory, Doc: "Change one heading: its state, dates, tags, title, text or a property; add a heading below it, move it, archive it.",
 			Params: []proto.Param{
 				{Name: "ID", Type: proto.Text, Means: proto.Node, Doc: "the heading's id"},
 				{Name: "HEADING", Type: proto.Text, Doc: "its title, when the id is not known and no other heading has it"},
@@ -74,6 +73,21 @@ func (m Memex) Tools() []Tool {
 				{Name: "TITLE", Type: proto.Text, Means: proto.Content, Doc: "the new title"},
 				{Name: "TAGS", Type: proto.Texts, Doc: "all of its own tags"},
 				{Name: "BODY", Type: proto.Text, Means: proto.Content, Doc: "the new text"},
+				{Name: "PRIORITY", Type: proto.Text, Doc: "a letter, or empty to remove it"},
+				{Name: "PROPERTY", Type: proto.Text, Doc: "the name of a property to set, or to remove when there is no value"},
+				{Name: "VALUE", Type: proto.Text, Means: proto.Content, Doc: "the property's value"},
+				{Name: "CHILD", Type: proto.Text, Means: proto.Content, Doc: "the title of a heading to add below"},
+				{Name: "REFILE-TO", Type: proto.Text, Doc: "where to move it: a heading's id or title, or a file of the memex"},
+				{Name: "ARCHIVE", Type: proto.Flag, Doc: "move it to the archive of its file"},
+			},
+			Guard: func(c Call) error {
+				switch {
+				case c.Has("VALUE") && c.Text("PROPERTY") == "":
+					return fmt.Errorf(":VALUE is the value of a :PROPERTY, and none is named")
+				case c.Flag("ARCHIVE") && c.Text("REFILE-TO") != "":
+					return fmt.Errorf("give :ARCHIVE or :REFILE-TO, not both")
+				}
+				return nil
 			},
 			Run: m.edit,
 		},
@@ -213,8 +227,9 @@ func (m Memex) capture(ctx context.Context, c Call) (Outcome, error) {
 	if e.Scheduled, err = stamp(c.Text("SCHEDULED")); err != nil {
 		return Outcome{}, err
 	}
+	t := turnOf(ctx)
 	_, err = m.Store.Apply(ctx, memory.Tx{
-		Actor: "agent", Label: "capture " + e.Title,
+		Actor: "agent", Turn: t.ID, Label: t.label("capture " + e.Title),
 		Edits: []memory.Edit{{File: m.Inbox, Change: memory.Change{Kind: memory.Insert, Entry: e}}},
 	})
 	if err != nil {
@@ -242,10 +257,16 @@ func (m Memex) target(v *memory.View, c Call) (memory.Object, error) {
 		}
 		return o, nil
 	}
-	words := strings.Fields(strings.ToLower(c.Text("HEADING")))
-	if len(words) == 0 {
+	if strings.TrimSpace(c.Text("HEADING")) == "" {
 		return memory.Object{}, fmt.Errorf("which heading? give :ID or :HEADING")
 	}
+	return titled(v, c.Text("HEADING"))
+}
+
+// titled is the one heading whose title has all the words: the one that has no
+// others, else the only open one, else the only one.
+func titled(v *memory.View, title string) (memory.Object, error) {
+	words := strings.Fields(strings.ToLower(title))
 	var exact, loose []memory.Object
 	for o := range v.All() {
 		if o.IsFile() || !hasWords(o.Title, words) {
@@ -263,67 +284,7 @@ func (m Memex) target(v *memory.View, c Call) (memory.Object, error) {
 		}
 	}
 	if len(loose) == 0 {
-		return memory.Object{}, fmt.Errorf("no heading contains %q", c.Text("HEADING"))
+		return memory.Object{}, fmt.Errorf("no heading contains %q", title)
 	}
-	return memory.Object{}, fmt.Errorf("%d headings contain %q, such as %s: say more of the title", len(loose), c.Text("HEADING"), line(loose[0]))
-}
-
-func (m Memex) edit(ctx context.Context, c Call) (Outcome, error) {
-	o, err := m.target(m.Store.View(), c)
-	if err != nil {
-		return Outcome{}, err
-	}
-	changes, err := changes(c)
-	if err != nil {
-		return Outcome{}, err
-	}
-	tx := memory.Tx{Actor: "agent", Label: "edit " + o.Title}
-	for _, ch := range changes {
-		tx.Edits = append(tx.Edits, memory.Edit{Object: o.ID, Expect: o.Hash, Change: ch})
-	}
-	r, err := m.Store.Apply(ctx, tx)
-	if err != nil {
-		return Outcome{}, err
-	}
-	after := o
-	if len(r.IDs) > 0 {
-		if now, ok := m.Store.View().Get(r.IDs[len(r.IDs)-1]); ok {
-			after = now
-		}
-	}
-	return Outcome{OK: true, Text: "Now: " + line(after), Changed: []string{o.File}}, nil
-}
-
-// changes are what an edit's arguments ask for, in a fixed order.
-func changes(c Call) ([]memory.Change, error) {
-	var out []memory.Change
-	if c.Has("TITLE") {
-		out = append(out, memory.Change{Kind: memory.SetTitle, Value: c.Text("TITLE")})
-	}
-	if c.Has("TAGS") {
-		out = append(out, memory.Change{Kind: memory.SetTags, Tags: c.Texts("TAGS")})
-	}
-	for _, d := range []struct {
-		key  sexp.Keyword
-		kind memory.ChangeKind
-	}{{"DEADLINE", memory.SetDeadline}, {"SCHEDULED", memory.Schedule}} {
-		if !c.Has(d.key) {
-			continue
-		}
-		ts, err := stamp(c.Text(d.key))
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, memory.Change{Kind: d.kind, Value: ts})
-	}
-	if c.Has("BODY") {
-		out = append(out, memory.Change{Kind: memory.SetBody, Value: c.Text("BODY")})
-	}
-	if c.Has("TODO") {
-		out = append(out, memory.Change{Kind: memory.SetTodo, Value: strings.ToUpper(c.Text("TODO"))})
-	}
-	if len(out) == 0 {
-		return nil, fmt.Errorf("nothing is to be changed: give :TODO, :DEADLINE, :SCHEDULED, :TITLE, :TAGS or :BODY")
-	}
-	return out, nil
+	return memory.Object{}, fmt.Errorf("%d headings contain %q, such as %s: say more of the title", len(loose), title, line(loose[0]))
 }

@@ -5,26 +5,34 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"net/netip"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"passepartout/internal/gate"
 	"passepartout/internal/proto"
 	"passepartout/internal/sandbox"
+	"passepartout/internal/sexp"
+	"passepartout/internal/undo"
 )
 
 // shellTimeout is how long a command may run.
 const shellTimeout = 300 * time.Second
 
-// Shell is the actuator behind the target "shell": one command line, in the
-// sandbox or not at all.
+// Shell is the actuator behind the target "shell": one command, in the sandbox or
+// not at all.
 type Shell struct {
 	Dir        string   // where commands start
 	WriteRoots []string // what they may change
 	Hidden     []string // what they must not see
 	Env        map[string]string
+	History    History
+	Private    []netip.Prefix // of this network that permitted hosts may lie in
 }
 
 var _ Actuator = Shell{}
@@ -36,33 +44,84 @@ func (Shell) Target() string { return "shell" }
 func (Shell) Verbs() []proto.Verb {
 	return []proto.Verb{{
 		Target: "shell", Name: "run", Tool: "shell", Effect: proto.Execute,
-		Doc:    "Run a Bash command line in a sandbox: no network, writes only under the permitted roots.",
-		Params: []proto.Param{{Name: "CMD", Type: proto.Text, Means: proto.Command, Required: true, Doc: "the command line"}},
+		Doc: "Run a program in a sandbox: writes only under the permitted roots, network only to permitted hosts.",
+		Params: []proto.Param{
+			{Name: "ARGV", Type: proto.Texts, Means: proto.Command, Doc: "the program and its arguments, one string each: the form to prefer"},
+			{Name: "CMD", Type: proto.Text, Means: proto.Command, Doc: "a Bash command line, where one is needed"},
+			{Name: "PTY", Type: proto.Flag, Doc: "give it a terminal, for programs that need one"},
+		},
 	}}
 }
 
 // Act implements [Actuator]. Where no sandbox can be had nothing runs.
 func (s Shell) Act(ctx context.Context, p gate.Permit) (Outcome, error) {
-	files := p.Files()
+	files, hosts, reads := p.Files(), p.Hosts(), p.OnlyReads()
 	a, err := p.Redeem()
 	if err != nil {
 		return Outcome{}, err
 	}
-	if err := unchanged(files); err != nil {
-		return Failed("not run: %v", err), nil
-	}
-	r, err := sandbox.Run(ctx, sandbox.Spec{
-		Argv:       []string{"bash", "--norc", "--noprofile", "-c", a.Args().Text("CMD")},
-		Dir:        s.Dir,
-		Env:        s.Env,
-		WriteRoots: existing(s.WriteRoots),
-		Hidden:     s.Hidden,
-		Limits:     sandbox.Limits{Wall: shellTimeout, Output: MaxOutput / 2},
-	})
+	argv, err := command(a.Args())
 	if err != nil {
 		return Failed("not run: %v", err), nil
 	}
-	return shellOutcome(r), nil
+	pty, _ := a.Args().Get("PTY")
+	spec := sandbox.Spec{
+		Argv: argv, Dir: s.Dir, Env: s.Env, Hidden: s.Hidden, PTY: !sexp.IsNil(pty),
+		Limits: sandbox.Limits{Wall: shellTimeout, Output: MaxOutput / 2},
+	}
+	if !reads {
+		spec.WriteRoots = outermost(s.WriteRoots)
+	}
+	if len(hosts) > 0 {
+		spec.Network = &sandbox.Network{Hosts: hosts, Private: s.Private}
+	}
+	if out := turnOf(ctx).Output; out != nil {
+		spec.Sink = func(c sandbox.Chunk) { out(c.Data) }
+	}
+	return s.run(ctx, spec, files, argv[len(argv)-1]), nil
+}
+
+// run starts the command with the files it may change remembered.
+func (s Shell) run(ctx context.Context, spec sandbox.Spec, files []gate.File, what string) Outcome {
+	var scopes []undo.Scope
+	for _, r := range spec.WriteRoots {
+		scopes = append(scopes, undo.Scope{Root: r})
+	}
+	var r sandbox.Result
+	k, err := s.History.keep(ctx, "shell "+what, scopes, false, func() error {
+		err := unchanged(files)
+		if err == nil {
+			r, err = sandbox.Run(ctx, spec)
+		}
+		return err
+	})
+	if err != nil {
+		return Failed("not run: %v", err)
+	}
+	o := shellOutcome(r)
+	o.Text += k.note
+	o.Changed = k.paths
+	return o
+}
+
+// command is what is to be started: exactly one of the two forms.
+func command(args sexp.Plist) ([]string, error) {
+	v, _ := args.Get("ARGV")
+	l, _ := v.(sexp.List)
+	var argv []string
+	for _, x := range l.Items() {
+		if s, ok := x.(sexp.String); ok {
+			argv = append(argv, string(s))
+		}
+	}
+	line := args.Text("CMD")
+	switch {
+	case len(argv) > 0 && line == "" && argv[0] != "":
+		return argv, nil
+	case len(argv) == 0 && strings.TrimSpace(line) != "":
+		return []string{"bash", "--norc", "--noprofile", "-c", line}, nil
+	}
+	return nil, errors.New("give the program and its arguments in :ARGV, or a command line in :CMD")
 }
 
 // unchanged sees that the scripts the gates read are still the scripts that would
@@ -81,15 +140,20 @@ func unchanged(files []gate.File) error {
 	return nil
 }
 
-// existing drops roots that are not there: the sandbox refuses to guess.
-func existing(roots []string) []string {
+// outermost are the roots that exist, by their real names and without those that
+// lie in another: the sandbox refuses to guess, and a file is remembered once.
+func outermost(roots []string) []string {
 	var out []string
 	for _, r := range roots {
-		if _, err := os.Stat(r); err == nil {
-			out = append(out, r)
+		if real, err := filepath.EvalSymlinks(r); err == nil {
+			out = append(out, real)
 		}
 	}
-	return out
+	slices.Sort(out)
+	out = slices.Compact(out)
+	return slices.DeleteFunc(slices.Clone(out), func(r string) bool {
+		return slices.ContainsFunc(out, func(o string) bool { return o != r && strings.HasPrefix(r, strings.TrimSuffix(o, "/")+"/") })
+	})
 }
 
 func shellOutcome(r sandbox.Result) Outcome {

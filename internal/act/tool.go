@@ -25,6 +25,17 @@ type Call struct {
 	Args    sexp.Plist
 	Session string
 	Origin  proto.Origin
+
+	permit gate.Permit
+}
+
+// Path is where a path argument leads, as the gates judged it.
+func (c Call) Path(k sexp.Keyword) (string, error) {
+	abs, ok := c.permit.Path(k)
+	if !ok {
+		return "", fmt.Errorf("no gate has judged the path in :%s", k)
+	}
+	return abs, nil
 }
 
 // Text returns a string argument, "" when it was not given.
@@ -124,7 +135,7 @@ func (b *Toolbox) Act(ctx context.Context, p gate.Permit) (Outcome, error) {
 	if !ok {
 		return Outcome{}, fmt.Errorf("%w: tool %q", ErrNoActuator, a.Verb())
 	}
-	call := Call{Args: a.Args(), Session: a.Cause().Session, Origin: a.Cause().Origin}
+	call := Call{Args: a.Args(), Session: a.Cause().Session, Origin: a.Cause().Origin, permit: p}
 	if t.Guard != nil {
 		if err := t.Guard(call); err != nil {
 			return Failed("%s refused its arguments: %v", t.Name, err), nil

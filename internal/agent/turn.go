@@ -267,7 +267,9 @@ func (t *turn) act(ctx context.Context) phase {
 		t.finish(Failed, fmt.Sprintf("No permit: %v.", err))
 		return done
 	}
-	out, err := t.a.Table.Do(ctx, p)
+	show := t.showOutput(r.Action())
+	out, err := t.a.Table.Do(act.InTurn(ctx, act.Turn{ID: string(t.id), Step: string(id), Output: show.piece}), p)
+	show.close()
 	if err != nil {
 		out = act.Failed("%s was not carried out: %v", r.Action().Name(), err)
 	}

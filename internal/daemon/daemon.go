@@ -40,6 +40,7 @@ import (
 	"passepartout/internal/memory"
 	"passepartout/internal/proto"
 	"passepartout/internal/sexp"
+	"passepartout/internal/undo"
 )
 
 // Settings are what a daemon is built from. Paths are absolute.
@@ -76,6 +77,7 @@ type Daemon struct {
 	lock    *os.File
 	journal *journal.Journal
 	memory  *memory.Store
+	undo    *undo.Store
 	policy  *policySource
 	engine  *llm.Engine
 	books   *os.File // of the cost ledger; nil until it is open
@@ -135,6 +137,9 @@ func (d *Daemon) build(ctx context.Context) error {
 	if d.memory, err = d.openMemory(ctx); err != nil {
 		return fmt.Errorf("memex %s: %w", d.s.MemexDir, err)
 	}
+	if d.undo, err = d.openUndo(); err != nil {
+		return fmt.Errorf("undo: %w", err)
+	}
 	return d.assemble()
 }
 
@@ -143,6 +148,9 @@ func (d *Daemon) release() error {
 	var errs []error
 	if d.agent != nil {
 		d.agent.Close()
+	}
+	if d.undo != nil {
+		errs = append(errs, d.undo.Close())
 	}
 	if d.memory != nil {
 		errs = append(errs, d.memory.Close())

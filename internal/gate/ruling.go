@@ -11,6 +11,7 @@ import (
 
 	"passepartout/internal/proto"
 	"passepartout/internal/sexp"
+	"passepartout/internal/shell"
 )
 
 // A Ruling is the chain's answer: the strictest verdict and all of them. It is
@@ -186,8 +187,15 @@ func (p Permit) Action() proto.Action { return p.ruling.action }
 // Files are the files the gates read; see [Ruling.Files].
 func (p Permit) Files() []File { return p.ruling.Files() }
 
-// Effects names what carrying out the action can do; see [Ruling.Effects].
-func (p Permit) Effects() []string { return p.ruling.Effects() }
+// OnlyReads reports whether the gates found commands in the action and nothing but
+// reading in them. An actuator then gives them nothing to write to, so that the
+// gates need not be right.
+func (p Permit) OnlyReads() bool {
+	v := p.ruling.view
+	return v != nil && len(v.reports) > 0 && !slices.ContainsFunc(v.reports, func(r shell.Report) bool {
+		return r.Effects&^shell.Reads != 0
+	})
+}
 
 // Path is where a path argument leads, links followed, as the gates judged it. An
 // actuator opens this and follows no link any more: one that is there now was not

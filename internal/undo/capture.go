@@ -35,7 +35,7 @@ type manifest struct {
 func (s *Store) Begin(label, group string, scopes ...Scope) (*Capture, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := &Capture{store: s, id: s.next, manifest: manifest{Label: label, Group: group, At: time.Now(), Scopes: scopes}}
+	c := &Capture{store: s, id: s.next, manifest: manifest{Label: label, Group: group, At: s.opt.Now(), Scopes: scopes}}
 	for _, sc := range scopes {
 		if err := checkRoot(sc.Root); err != nil {
 			return nil, err

@@ -90,6 +90,9 @@ func (c Change) sides(back bool) (now, then Image) {
 func (s *Store) check(e *Entry, back, halfway bool) error {
 	var conflicts []string
 	for root, changes := range e.byRoot() {
+		if err := checkRoot(root); err != nil { // a link in its place leads elsewhere
+			return fmt.Errorf("entry %d: %w", e.ID, err)
+		}
 		r, err := os.OpenRoot(root)
 		if err != nil {
 			return fmt.Errorf("entry %d: %w", e.ID, err)

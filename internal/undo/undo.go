@@ -89,6 +89,8 @@ type Options struct {
 	// Skip tells which paths must not be read, such as a vault inside a
 	// root. It gets absolute paths; a skipped directory is skipped whole.
 	Skip func(path string) bool
+	// Now is the clock; nil is the real one.
+	Now func() time.Time
 }
 
 func (o Options) withDefaults() Options {
@@ -96,6 +98,9 @@ func (o Options) withDefaults() Options {
 	o.MaxBytes = cmp.Or(o.MaxBytes, 1<<30)
 	o.MaxPaths = cmp.Or(o.MaxPaths, 200_000)
 	o.MaxEntries = cmp.Or(o.MaxEntries, 1000)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	return o
 }
 
