@@ -38,7 +38,7 @@ func readQuestion(p sexp.Plist, loc *time.Location) *question {
 // question shows an approval that is asked for.
 func (m *Model) question(turn string, p sexp.Plist) tea.Cmd {
 	token := reveal(p.Text("TOKEN"))
-	if token == "" || slices.ContainsFunc(m.asks, func(b *block) bool { return b.ask.token == token }) {
+	if token == "" || m.done[token] || slices.ContainsFunc(m.asks, func(b *block) bool { return b.ask.token == token }) {
 		return nil
 	}
 	now := m.opt.Now()
@@ -99,12 +99,22 @@ func (m *Model) panel() *block {
 	return m.asks[0]
 }
 
-// seen reports whether the end of the panel is on the screen. One that cannot be
-// seen cannot be answered by a single key.
-func (m *Model) seen(b *block) bool {
+// read reports whether a question has been on the screen from its first line to
+// its last. One that has not cannot be allowed by a key.
+func (m *Model) read(b *block) bool {
+	from, to := m.transcript.span(m.transcript.index(b))
+	return (b.ask.begun || from >= 0) && to > 0 && to <= m.transcript.height
+}
+
+// readOn shows the next part of a question.
+func (m *Model) readOn(b *block) {
 	i := m.transcript.index(b)
-	_, to := m.transcript.span(i)
-	return to > 0 && to <= m.transcript.height
+	if from, to := m.transcript.span(i); b.ask.begun && from <= 0 && to > m.transcript.height {
+		m.transcript.scroll(max(1, m.transcript.height-1))
+		return
+	}
+	b.ask.begun = true
+	m.transcript.show(place{i, 0})
 }
 
 // panelKey lets the open question have a key. It reports whether it was taken.
@@ -121,12 +131,12 @@ func (m *Model) panelKey(k string) (tea.Cmd, bool) {
 	if !m.armed {
 		return nil, true // swallowed: it was typed before the question could be read
 	}
-	if !m.seen(b) {
-		m.transcript.show(place{m.transcript.index(b), 0})
-		return nil, true
-	}
 	switch k {
 	case "y", "Y", "enter":
+		if !m.read(b) {
+			m.readOn(b)
+			return nil, true
+		}
 		return m.respond(b, true, ""), true
 	case "n", "N", "esc":
 		return m.respond(b, false, ""), true
@@ -160,6 +170,7 @@ func (m *Model) respond(b *block, yes bool, reason string) tea.Cmd {
 		return nil
 	}
 	m.settle(b, state)
+	m.done[b.ask.token] = true
 	if b.ask.session != "" {
 		m.heard[b.ask.session] = true
 	}

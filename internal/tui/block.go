@@ -170,6 +170,7 @@ type question struct {
 	expires          time.Time
 	session          string
 	state            string // "" while it is open, then how it was answered
+	begun            bool   // its first line was shown
 }
 
 // until is when the question lapses, with its day: it may be tomorrow.

@@ -260,6 +260,27 @@ func TestAQuestionOutOfSightIsShownBeforeItIsAnswered(t *testing.T) {
 	}
 }
 
+func TestAQuestionTallerThanTheScreenIsReadToItsEnd(t *testing.T) {
+	for _, h := range []int{5, 12} {
+		s := newScreen(t, 40, h)
+		s.ask("t1", "a-7", "first\n"+strings.Repeat("middle\n", 20)+"last")
+		seen, sent := "", []proto.Message(nil)
+		for range 40 {
+			s.press("y")
+			if sent = s.Sent(); len(sent) > 0 {
+				break
+			}
+			seen += s.shows()
+		}
+		if !strings.Contains(seen, "first") || strings.Count(seen, "middle") < 20 || !strings.Contains(seen, "token   a-7") {
+			t.Errorf("at %d rows it was allowed before it was read:\n%s", h, seen)
+		}
+		if len(sent) != 1 || sent[0].Payload.Word("DECISION") != "APPROVED" {
+			t.Errorf("at %d rows reading to the end and y sent %v", h, sent)
+		}
+	}
+}
+
 func TestQuestionsAnsweredElsewhereCloseHere(t *testing.T) {
 	s := newScreen(t, 80, 24)
 	s.ask("t1", "a-7", "curl https://example.org")
@@ -506,4 +527,78 @@ func TestScrollingLeavesTheEndAndComesBack(t *testing.T) {
 		s.press("pgdown")
 	}
 	s.wants("brand new")
+}
+
+// answerTo is the daemon's answer to a request about itself.
+func answerTo(m proto.Message, payload sexp.Plist) proto.Message {
+	id, _ := m.Meta.Get("ID")
+	return proto.Message{Kind: proto.Response, Meta: sexp.P(kw("SESSION-ID"), "main", kw("IN-REPLY-TO"), id), Payload: payload}
+}
+
+func TestAnAnswerThatIsRefusedIsToldAndTheQuestionStays(t *testing.T) {
+	s := newScreen(t, 100, 40)
+	s.ask("t1", "a-7", "curl https://example.org")
+	s.press("y")
+	sent := s.Sent()
+	s.Feed(answerTo(sent[0], sexp.P(kw("ACTION"), kw("ERROR"), kw("STATUS"), kw("FAILED"), kw("CODE"), "approval.refused", kw("TEXT"), "somebody else must answer")))
+	s.wants("the answer was refused", "somebody else must answer (approval.refused)")
+	var list proto.Message
+	for _, m := range s.Sent() {
+		if m.Do() == "approvals" {
+			list = m
+		}
+	}
+	s.Feed(answerTo(list, sexp.P(kw("ACTION"), kw("APPROVALS"), kw("PENDING"), sexp.NewList(asked("t1", "a-7", "curl https://example.org").Payload.List()))))
+	s.wants("1 to approve")
+}
+
+func TestAnOldListDoesNotBringAnAnsweredQuestionBack(t *testing.T) {
+	s := newScreen(t, 100, 40)
+	s.ask("t1", "a-7", "curl https://example.org")
+	s.say("/approvals")
+	var list proto.Message
+	for _, m := range s.Sent() {
+		if m.Do() == "approvals" {
+			list = m
+		}
+	}
+	s.press("y")
+	s.Feed(answerTo(list, sexp.P(kw("ACTION"), kw("APPROVALS"), kw("PENDING"), sexp.NewList(asked("t1", "a-7", "curl https://example.org").Payload.List()))))
+	s.lacks("1 to approve")
+}
+
+func TestTheSideBarShowsWhatTheDaemonSaysOfItself(t *testing.T) {
+	s := newScreen(t, 140, 40)
+	s.Feed(reply("t1", "DONE", "Hello.")) // after each turn the client asks again
+	for _, m := range s.Sent() {
+		switch m.Do() {
+		case "health-check":
+			s.Feed(answerTo(m, sexp.P(kw("ACTION"), kw("HEALTH-RESPONSE"), kw("STARTED"), "2026-05-04T11:00:00Z", kw("MEMEX"), "/home/ana/a-rather-long-way/to/memex",
+				kw("HEADINGS"), 32, kw("GATES"), []string{"origin", "vault"}, kw("POLICY"), "1cd32c6138501229", kw("JOURNAL"), 6, kw("CLIENTS"), 2)))
+		case "cost":
+			s.Feed(answerTo(m, sexp.P(kw("ACTION"), kw("COST"), kw("DAY"), "$0.12")))
+		}
+	}
+	s.wants("journal   entry 6", "policy    1cd32c613850", "gates     2", "headings  32", "long-way/to/memex", "since     04 May 11:00", "cost      $0.12 today")
+	s.press("ctrl+b")
+	s.lacks("journal")
+}
+
+func TestAnswersGivenForOtherSessionsShowTheirEnd(t *testing.T) {
+	s := newScreen(t, 100, 40)
+	q := asked("t9", "a-9", "curl https://example.org")
+	q.Meta = q.Meta.With("SESSION-ID", sexp.String("trip"))
+	q.Payload = q.Payload.With("SESSION-ID", sexp.String("trip"))
+	s.Feed(q)
+	s.Arm()
+	s.wants("session trip")
+	s.press("y")
+	end := reply("t9", "DONE", "The page says hello.")
+	end.Meta = end.Meta.With("SESSION-ID", sexp.String("trip"))
+	s.Feed(end)
+	s.wants("The page says hello.")
+	later := reply("t10", "DONE", "something else")
+	later.Meta = later.Meta.With("SESSION-ID", sexp.String("trip"))
+	s.Feed(later)
+	s.lacks("something else")
 }

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -21,8 +22,11 @@ var (
 	orgLink  = regexp.MustCompile(`^\[\[([^\]]+)\](?:\[([^\]]+)\])?\]`)
 	address  = regexp.MustCompile(`^(?:https?|file|mailto):[^\s<>"]+`)
 	checkbox = regexp.MustCompile(`^\[[ xX-]\](?:\s|$)`)
-	todoWord = regexp.MustCompile(`\b(?:TODO|NEXT|WAITING|DONE|CANCELLED)\b`)
+	todoWord = regexp.MustCompile(`\b(?:` + strings.Join(todoWords, "|") + `)\b`)
 )
+
+// todoWords are Org's task states.
+var todoWords = []string{"TODO", "NEXT", "WAITING", "DONE", "CANCELLED"}
 
 // inline splits a line into spans.
 func inline(s string) []span {
@@ -118,10 +122,10 @@ func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' |
 
 // keywords puts Org's task states into colours.
 func keywords(s string, base role) []span {
-	at := todoWord.FindAllStringIndex(s, -1)
-	if at == nil {
-		return []span{{s, base}}
+	if !slices.ContainsFunc(todoWords, func(w string) bool { return strings.Contains(s, w) }) {
+		return []span{{s, base}} // the expression is slow, and most text has none
 	}
+	at := todoWord.FindAllStringIndex(s, -1)
 	var out []span
 	from := 0
 	for _, p := range at {

@@ -100,7 +100,7 @@ func tableAt(text string) (rows []string, n int, closed bool) {
 var (
 	fenceOpen  = regexp.MustCompile("^\\s*(?:(`{3,}|~{3,})\\s*([\\w+-]*)|(?i:#\\+begin_(\\w+))(?:\\s+([\\w+-]*).*)?)\\s*$")
 	mdHeading  = regexp.MustCompile(`^#{1,6}\s+(.*?)\s*#*\s*$`)
-	orgHeading = regexp.MustCompile(`^(\*{2,}|\*(?:\s+(?:TODO|DONE|NEXT|WAITING|CANCELLED)\b))`)
+	orgHeading = regexp.MustCompile(`^(\*{2,}|\*(?:\s+(?:` + strings.Join(todoWords, "|") + `)\b))`)
 	bullet     = regexp.MustCompile(`^(\s*)([-+*]|\d{1,3}[.)])\s+(.*)$`)
 	quote      = regexp.MustCompile(`^\s*>\s?(.*)$`)
 	ruleLine   = regexp.MustCompile(`^\s*(?:-{3,}|\*{3,}|_{3,})\s*$`)

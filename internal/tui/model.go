@@ -52,11 +52,14 @@ type Model struct {
 	turns   map[string]string  // running turns and how far they are
 	began   time.Time          // when the first of them began
 	asks    []*block           // open questions, oldest first
+	done    map[string]bool    // tokens answered here; a list made before that may still have them
 	heard   map[string]bool    // other sessions in which we answered a question and want to see the end
 	armed   bool               // the panel takes keys
 	health  health
+	cost    string // what models have cost today
 
 	width, height   int
+	framed          int // the width the input was laid out for
 	sidebar         bool
 	mouse           bool
 	auto            bool // the theme follows the terminal
@@ -79,7 +82,7 @@ func New(o Options) *Model {
 		o.Now = time.Now
 	}
 	m := &Model{
-		opt: o, ctx: context.Background(), dialing: &sync.WaitGroup{}, tag: nonce(), pending: map[string]request{}, turns: map[string]string{}, heard: map[string]bool{},
+		opt: o, ctx: context.Background(), dialing: &sync.WaitGroup{}, tag: nonce(), pending: map[string]request{}, turns: map[string]string{}, heard: map[string]bool{}, done: map[string]bool{},
 		sidebar: true, mouse: o.Mouse, auto: o.Theme == "" || o.Theme == "auto", down: "connecting",
 	}
 	m.in = textarea.New()
@@ -88,6 +91,8 @@ func New(o Options) *Model {
 	m.in.CharLimit = maxInput
 	m.in.EndOfBufferCharacter = ' '
 	m.in.SetVirtualCursor(false)
+	m.in.KeyMap.Paste.SetEnabled(false) // it would start a clipboard program; the terminal pastes by itself
+	m.in.KeyMap.CopySelection.SetEnabled(false)
 	m.in.Focus()
 	m.setTheme(cmp.Or(strings.TrimPrefix(o.Theme, "auto"), "dark"))
 	m.transcript.name = o.Assistant
@@ -260,14 +265,14 @@ func (m *Model) arrange() {
 	if m.hasSidebar() {
 		t.width = m.width - sidebarWidth - 3
 	}
-	m.in.SetWidth(m.width)
-	rows := min(m.inputRows(), max(1, m.height/3))
-	if m.in.Height() != rows {
+	if rows := min(m.inputRows(), max(1, m.height/3)); m.in.Height() != rows || m.framed != m.width {
+		m.framed = m.width
+		m.in.SetWidth(m.width)
 		m.in.SetHeight(rows)
+		m.in, _ = m.in.Update(nil) // brings the cursor's line into the new frame
 	}
-	m.in, _ = m.in.Update(nil) // brings the cursor's line into the new frame
 	m.in.Placeholder = m.placeholder()
-	t.height = max(0, m.height-rows-m.chrome())
+	t.height = max(0, m.height-m.in.Height()-m.chrome())
 }
 
 // placeholder says what the empty input takes.

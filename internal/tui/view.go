@@ -103,8 +103,8 @@ func (m *Model) rule() string {
 		if n := len(m.asks); n > 1 {
 			say += fmt.Sprintf(" (%d wait)", n)
 		}
-		if !m.seen(b) {
-			say = "a question waits: y shows it"
+		if !m.read(b) {
+			say = "a question waits: y reads on, n deny, r deny with a reason"
 		}
 	case b != nil:
 		say, r = "a question waits", roleAsk
@@ -154,6 +154,9 @@ func (m *Model) statusLine() string {
 	}
 	if m.chrome() == 1 && m.panel() != nil && m.armed && m.in.Value() == "" {
 		left = l.paint(roleAsk, l.ask+" y allow n deny r") // there is no rule to say it
+		if !m.read(m.panel()) {
+			left = l.paint(roleAsk, l.ask+" y read on n deny")
+		}
 	}
 	if n := len(m.asks); n > 0 {
 		left += "  " + l.paint(roleAsk, fmt.Sprintf("%d to approve", n))
@@ -199,6 +202,9 @@ func (m *Model) facts() [][2]string {
 	}
 	if !h.started.IsZero() {
 		out = append(out, [2]string{"since", h.started.In(m.opt.Now().Location()).Format("02 Jan 15:04")})
+	}
+	if m.cost != "" {
+		out = append(out, [2]string{"cost", m.cost + " today"})
 	}
 	return append(
 		out,

@@ -105,6 +105,7 @@ func (m *Model) ask(action string) {
 func (m *Model) refresh() {
 	m.ask("health-check")
 	m.ask("approvals")
+	m.ask("cost")
 }
 
 // say shows the user's words and sends them, now or when the daemon is back.
@@ -255,19 +256,31 @@ func (m *Model) response(f proto.Message, turn string) tea.Cmd {
 		m.answered(turn, strings.ToLower(string(f.Payload.Word("STATUS"))), f.Payload.Text("TEXT"))
 	case !ours:
 	case f.Do() == "error":
-		m.note(fmt.Sprintf("That did not work: %s (%s).", f.Payload.Text("TEXT"), f.Payload.Text("CODE")))
-		if r.what == "hitl-respond" && r.block != nil {
-			m.settle(r.block, "the answer was refused")
-			m.ask("approvals")
-		}
+		m.failed(r, f.Payload)
 	case r.what == "health-check":
 		m.healthy(f.Payload)
+	case r.what == "cost":
+		m.cost = clean(oneLine(f.Payload.Text("DAY")))
 	case r.what == "approvals":
 		return m.questions(f.Payload)
 	case r.what == "interrupt":
 		m.hint = clean(f.Payload.Text("TEXT"))
 	}
 	return nil
+}
+
+// failed tells of a request that came to nothing, if a person made it.
+func (m *Model) failed(r request, p sexp.Plist) {
+	switch r.what {
+	case "health-check", "approvals", "cost":
+		return
+	case "hitl-respond":
+		r.block.ask.state = "the answer was refused"
+		r.block.touch()
+		delete(m.done, r.block.ask.token)
+		m.ask("approvals")
+	}
+	m.note(fmt.Sprintf("That did not work: %s (%s).", p.Text("TEXT"), p.Text("CODE")))
 }
 
 // answered ends a turn on the screen.
