@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"passepartout/internal/act"
+	"passepartout/internal/flight"
 	"passepartout/internal/gate"
 	"passepartout/internal/llm"
 	"passepartout/internal/proto"
@@ -53,7 +54,7 @@ type Journal interface {
 type Handler func(context.Context, proto.Signal) (text string, err error)
 
 // Options are the parts an agent is put together from. All but Handlers, Words,
-// Prompt and Consensus are required.
+// Prompt, Consensus, Plans and Step are required.
 type Options struct {
 	Chain       func() *gate.Chain // the chain in force
 	Table       *act.Table
@@ -66,6 +67,8 @@ type Options struct {
 	NewID       func(prefix string) proto.ID
 	Name        string // what the assistant is called
 	ApprovalTTL time.Duration
+	Plans       *flight.Log        // what waits for a person; nil: forgotten when the program ends
+	Step        func(name string)  // told of each step of an approval; tests end the process there
 	Prompt      Prompt             // what a model is told; may be empty
 	Consensus   int                // further models asked about far-reaching actions
 	Handlers    map[string]Handler // by sensor, lower case
@@ -112,6 +115,9 @@ type session struct {
 	said  []string
 	logs  []string // what was decided and what came of it, one line each
 
+	grants []grant  // what the person agreed to for this session
+	notes  []string // what the person must still be told
+
 	queue   []job
 	running bool
 	cancel  context.CancelCauseFunc
@@ -134,6 +140,13 @@ var (
 func New(o Options) (*Agent, error) {
 	if err := o.check(); err != nil {
 		return nil, err
+	}
+	if o.Plans == nil {
+		log, err := flight.Open(flight.Options{Now: o.Now})
+		if err != nil {
+			return nil, err
+		}
+		o.Plans = log
 	}
 	ctx, stop := context.WithCancelCause(context.Background())
 	return &Agent{

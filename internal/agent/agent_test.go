@@ -13,6 +13,7 @@ import (
 
 	"passepartout/internal/act"
 	"passepartout/internal/agent"
+	"passepartout/internal/flight"
 	"passepartout/internal/gate"
 	"passepartout/internal/llm"
 	"passepartout/internal/proto"
@@ -399,7 +400,7 @@ func TestApprovalResumesTheTurnWhereItStopped(t *testing.T) {
 	if len(open) != 1 || len(r.effects()) != 0 {
 		t.Fatalf("%d questions, effects %v", len(open), r.effects())
 	}
-	if _, err := r.a.Answer(open[0].Token, true, "", owner); err != nil {
+	if _, err := r.a.Answer(open[0].Token, flight.Answer{Yes: true, Reason: "", By: owner}); err != nil {
 		t.Fatal(err)
 	}
 	if status, reply := r.next(); status != "DONE" || reply != "it is done" {
@@ -408,7 +409,7 @@ func TestApprovalResumesTheTurnWhereItStopped(t *testing.T) {
 	if got := fmt.Sprint(r.effects()); got != "[effect risky a]" {
 		t.Errorf("effects %s", got)
 	}
-	if _, err := r.a.Answer(open[0].Token, true, "", owner); !errors.Is(err, gate.ErrNotPending) {
+	if _, err := r.a.Answer(open[0].Token, flight.Answer{Yes: true, Reason: "", By: owner}); !errors.Is(err, gate.ErrNotPending) {
 		t.Errorf("a second answer gave %v", err)
 	}
 }
@@ -438,7 +439,7 @@ func TestOfManyConcurrentAnswersOneActs(t *testing.T) {
 	accepted := 0
 	for range 64 {
 		wins.Go(func() {
-			if _, err := r.a.Answer(token, true, "", owner); err == nil {
+			if _, err := r.a.Answer(token, flight.Answer{Yes: true, Reason: "", By: owner}); err == nil {
 				mu.Lock()
 				accepted++
 				mu.Unlock()
@@ -457,7 +458,7 @@ func TestOnlyTheOwnerApproves(t *testing.T) {
 	r.say("go")
 	token := r.a.Questions()[0].Token
 	for _, role := range []proto.Role{proto.RoleNone, proto.RolePeer, proto.RoleJob, proto.RoleGuest} {
-		if _, err := r.a.Answer(token, true, "", proto.Origin{Role: role}); !errors.Is(err, gate.ErrNotApprover) {
+		if _, err := r.a.Answer(token, flight.Answer{Yes: true, Reason: "", By: proto.Origin{Role: role}}); !errors.Is(err, gate.ErrNotApprover) {
 			t.Errorf("%s: %v", role, err)
 		}
 	}
@@ -473,7 +474,7 @@ func TestAnExpiredQuestionIsNoLongerOpen(t *testing.T) {
 	r.mu.Lock()
 	r.now = r.now.Add(time.Hour)
 	r.mu.Unlock()
-	if _, err := r.a.Answer(token, true, "", owner); err == nil {
+	if _, err := r.a.Answer(token, flight.Answer{Yes: true, Reason: "", By: owner}); err == nil {
 		if status, reply := r.next(); status == "DONE" {
 			t.Errorf("an expired approval ended %s %q", status, reply)
 		}

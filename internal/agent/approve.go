@@ -1,23 +1,34 @@
 package agent
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"passepartout/internal/act"
+	"passepartout/internal/flight"
 	"passepartout/internal/gate"
 	"passepartout/internal/proto"
 	"passepartout/internal/sexp"
 )
 
-// A suspended turn waits for a person.
+// A suspended turn waits for a person. It is the memory of a plan; the authority
+// is the plan in the log.
 type suspended struct {
 	token   string
 	turn    *turn // at rest: nobody runs it until the answer
 	pending gate.Pending
+}
+
+// A grant is a person's yes to a class of actions in one session.
+type grant struct {
+	class string
+	asked []string // the questions the person was shown
+	by    proto.Origin
+	token string // the plan it was given with
 }
 
 // A Question is an open approval as clients show it.
@@ -26,6 +37,7 @@ type Question struct {
 	Session string
 	Action  proto.Action
 	Asked   []gate.Verdict
+	Created time.Time
 	Expires time.Time
 }
 
@@ -39,19 +51,20 @@ func (q Question) Plist() sexp.Plist {
 		sexp.Keyword("TOKEN"), q.Token, sexp.Keyword("SESSION-ID"), q.Session,
 		sexp.Keyword("NAME"), q.Action.Name(), sexp.Keyword("ARGS"), q.Action.Args(),
 		sexp.Keyword("WHY"), q.Action.Why(), sexp.Keyword("REASONS"), reasons,
-		sexp.Keyword("EXPIRES"), q.Expires.UTC().Format(time.RFC3339))
+		sexp.Keyword("CREATED"), q.Created.UTC().Format(time.RFC3339), sexp.Keyword("EXPIRES"), q.Expires.UTC().Format(time.RFC3339))
 }
 
-func (w *suspended) question() Question {
+func (w *suspended) question(p flight.Plan) Question {
 	return Question{
-		Token: w.token, Session: w.turn.s.name, Action: w.pending.Ruling.Action(),
-		Asked: w.pending.Ruling.Objections(), Expires: w.pending.Expires,
+		Token: w.token, Session: p.Session, Action: w.pending.Ruling.Action(),
+		Asked: w.pending.Ruling.Objections(), Created: p.Created, Expires: p.Expires,
 	}
 }
 
-// suspend puts the turn to rest and asks. The reply says how to answer.
+// suspend puts the turn to rest and asks, unless the person has agreed to this
+// class of actions for the session. The reply says how to answer.
 func (t *turn) suspend() phase {
-	id, err := t.record(t.ruling, false)
+	id, err := t.record(t.ruling, true)
 	if err != nil {
 		t.finish(Failed, fmt.Sprintf("The question could not be recorded: %v.", err))
 		return done
@@ -61,100 +74,207 @@ func (t *turn) suspend() phase {
 		t.finish(Failed, fmt.Sprintf("The question could not be asked: %v.", err))
 		return done
 	}
+	if next, ok := t.useGrant(id, p); ok {
+		return next
+	}
+	t.a.step("asked")
 	w := &suspended{token: string(id), pending: p}
 	rest := *t // a copy at rest; this turn ends with the question
 	w.turn = &rest
 	t.a.mu.Lock()
 	t.a.waiting[w.token] = w
 	t.a.mu.Unlock()
+	plan, err := t.a.Plans.Ask(t.plan(w.token), t.a.ApprovalTTL)
+	if err != nil {
+		t.a.forget(w)
+		t.finish(Failed, fmt.Sprintf("The question could not be kept: %v.", err))
+		return done
+	}
+	t.a.step("recorded")
 	t.status("REQUIRES-APPROVAL")
-	t.ask(w.question())
+	t.ask(w.question(plan))
 	t.finish(Pending, fmt.Sprintf("This needs your approval: %s %s\n%s\nApprove with: passepartout approve %s (or /approve %s); refuse with deny.",
 		t.ruling.Action().Name(), t.ruling.Action().Args(), objections(t.ruling), w.token, w.token))
+	t.a.step("notified")
 	return done
+}
+
+// forget drops what is remembered of a question.
+func (a *Agent) forget(w *suspended) {
+	a.mu.Lock()
+	delete(a.waiting, w.token)
+	a.mu.Unlock()
+	a.ledger.Drop(w.pending.ID)
+}
+
+// useGrant answers a question by what the person agreed to in this session.
+func (t *turn) useGrant(id proto.ID, p gate.Pending) (phase, bool) {
+	class, ok := flight.Class(p.Ruling.Action())
+	if !ok {
+		return done, false
+	}
+	asked := questionsOf(p.Ruling)
+	for _, g := range t.s.grants {
+		if g.class != class || slices.ContainsFunc(asked, func(c string) bool { return !slices.Contains(g.asked, c) }) {
+			continue
+		}
+		r, err := t.a.ledger.Answer(p.ID, true, g.by, t.a.Chain(), t.facts())
+		if err == nil {
+			err = t.a.Journal.Append(t.a.answerEntry(string(id), true, "agreed to for this session with "+g.token, g.by))
+		}
+		if err != nil {
+			t.finish(Failed, fmt.Sprintf("%s was not carried out: %v.", p.Ruling.Action().Name(), err))
+			return done, true
+		}
+		t.ruling, t.action = r, r.Action()
+		if r.Decision() != gate.Allow {
+			return judging, true
+		}
+		t.approved = true
+		return acting, true
+	}
+	return done, false
 }
 
 // Questions lists the open approvals, the next to expire first.
 func (a *Agent) Questions() []Question {
-	now := a.Now()
+	plans, err := a.Plans.Pending()
+	if err != nil {
+		return nil
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	out := make([]Question, 0, len(a.waiting))
+	out := make([]Question, 0, len(plans))
+	open := make(map[string]bool, len(plans))
+	for _, p := range plans {
+		open[p.Token] = true
+		if w, ok := a.waiting[p.Token]; ok && p.State == flight.Planned {
+			out = append(out, w.question(p))
+		}
+	}
 	for token, w := range a.waiting {
-		if !now.Before(w.pending.Expires) {
+		if !open[token] {
 			a.ledger.Drop(w.pending.ID)
 			delete(a.waiting, token)
-			continue
 		}
-		out = append(out, w.question())
 	}
-	slices.SortFunc(out, func(x, y Question) int {
-		return cmp.Or(x.Expires.Compare(y.Expires), cmp.Compare(x.Token, y.Token))
-	})
 	return out
 }
 
-// Answer closes a question. The first answer of somebody who may give one wins;
-// the turn goes on in its own session. The text says what will happen.
-func (a *Agent) Answer(token string, yes bool, reason string, by proto.Origin) (string, error) {
-	w, err := a.claim(token, by)
+// Answer closes a question. The first answer of somebody who may give one wins,
+// on disk before anything follows from it; the turn goes on in its own session.
+// The text says what will happen.
+func (a *Agent) Answer(token string, ans flight.Answer) (string, error) {
+	ans.Reason = a.Redact(ans.Reason)
+	p, err := a.Plans.Answer(token, ans)
 	if err != nil {
 		return "", err
 	}
-	err = a.enqueue(w.turn.s.name, func(ctx context.Context, s *session) {
-		w.turn.s = s
-		w.turn.resume(ctx, w, yes, reason, by)
-	})
-	if err != nil {
-		a.mu.Lock()
-		a.waiting[w.token] = w
-		a.mu.Unlock()
-		return "", err
+	a.step("approved")
+	a.mu.Lock()
+	w, ok := a.waiting[token]
+	a.mu.Unlock()
+	if !ok {
+		return "", errors.Join(fmt.Errorf("the turn behind %s is gone", token), a.Plans.End(token, flight.Failed, "nothing was done: the turn behind it is gone"))
 	}
-	if yes {
+	if err := a.proceed(w, p); err != nil {
+		return "", errors.Join(err, a.Plans.Withdraw(token))
+	}
+	if ans.Yes {
 		return fmt.Sprintf("Approved %s.", w.token), nil
 	}
 	return fmt.Sprintf("Denied %s.", w.token), nil
 }
 
-func (a *Agent) claim(token string, by proto.Origin) (*suspended, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	w, ok := a.waiting[token]
-	if !ok {
-		return nil, fmt.Errorf("%w: %q is unknown, answered or expired", gate.ErrNotPending, token)
-	}
-	if by.Role != proto.RoleOwner {
-		return nil, fmt.Errorf("%w: %s on %s", gate.ErrNotApprover, by.Role, by.Channel)
-	}
-	delete(a.waiting, token)
-	return w, nil
+// proceed lets an answered turn go on in its session.
+func (a *Agent) proceed(w *suspended, p flight.Plan) error {
+	return a.enqueue(p.Session, func(ctx context.Context, s *session) {
+		a.mu.Lock()
+		delete(a.waiting, w.token)
+		a.mu.Unlock()
+		w.turn.s = s
+		w.turn.resume(ctx, w, p)
+		a.step("reported")
+	})
 }
 
 // resume continues a suspended turn with a person's answer.
-func (t *turn) resume(ctx context.Context, w *suspended, yes bool, reason string, by proto.Origin) {
+func (t *turn) resume(ctx context.Context, w *suspended, p flight.Plan) {
 	t.ended = false
-	r, err := t.a.ledger.Answer(w.pending.ID, yes, by, t.a.Chain(), t.facts())
+	yes := p.State == flight.Approved
+	r, err := t.a.ledger.Answer(w.pending.ID, yes, p.By, t.a.Chain(), t.facts())
 	if err == nil {
-		err = t.a.Journal.Append(t.a.answerEntry(w.token, yes, reason, by))
+		err = t.a.Journal.Append(t.a.answerEntry(w.token, yes, p.Reason, p.By))
 	}
 	if err != nil {
+		t.token = w.token
+		t.planEnds(flight.Failed, fmt.Sprintf("nothing was done: %v", err))
 		t.finish(Failed, fmt.Sprintf("%s was not carried out: %v.", w.pending.Ruling.Action().Name(), err))
 		return
 	}
+	t.a.step("decided")
 	t.ruling, t.action = r, r.Action()
 	switch {
 	case !yes:
+		reason := p.Reason
 		if reason == "" {
 			reason = "no reason was given"
 		}
 		t.phase = t.refused(proto.ID(w.token), fmt.Sprintf("person (person.denied): %s.", strings.TrimSuffix(reason, ".")))
 	case r.Decision() == gate.Allow:
-		t.phase, t.approved = acting, true
+		t.phase, t.approved, t.token = acting, true, w.token
+		t.remember(w, p)
 	default:
+		t.token = w.token
+		t.planEnds(flight.Failed, "nothing was done: decided again, "+objections(r))
 		t.phase = judging
 	}
 	t.run(ctx)
+}
+
+// remember keeps a yes that was given for the whole session.
+func (t *turn) remember(w *suspended, p flight.Plan) {
+	class, ok := flight.Class(t.action)
+	if p.Scope != flight.Session || !ok {
+		return
+	}
+	t.s.grants = keep(append(t.s.grants, grant{class: class, asked: questionsOf(w.pending.Ruling), by: p.By, token: p.Token}), maxTalk)
+}
+
+// planStarts records, on disk, that the effect of the plan is about to happen. A
+// turn without a plan has nothing to record.
+func (t *turn) planStarts(ruling proto.ID) error {
+	if t.token == "" {
+		return nil
+	}
+	if err := t.a.Plans.Start(t.token, string(ruling)); err != nil {
+		return err
+	}
+	t.a.step("started")
+	return nil
+}
+
+// planEnds records how the plan went. That this fails changes nothing of what was
+// done, and the next start will say that it is not known.
+func (t *turn) planEnds(s flight.State, result string) {
+	if t.token == "" {
+		return
+	}
+	if err := t.a.Plans.End(t.token, s, t.a.Redact(result)); err != nil {
+		t.s.log("plan %s: its end could not be recorded: %v", t.token, err)
+	}
+	t.token = ""
+}
+
+// planDone is planEnds by what an actuator reports.
+func (t *turn) planDone(out act.Outcome) {
+	t.a.step("acted")
+	if out.OK {
+		t.planEnds(flight.Done, out.Text)
+	} else {
+		t.planEnds(flight.Failed, out.Text)
+	}
+	t.a.step("ended")
 }
 
 // control recognises a whole message that is a control word. Such a message never
@@ -189,11 +309,14 @@ func (a *Agent) controlAnswer(words []string, by proto.Origin) string {
 	default:
 		return "Several actions wait, so say which.\n" + a.describeQuestions()
 	}
-	reason := ""
+	reason, scope := "", flight.Once
 	if len(words) > 2 {
 		reason = strings.Join(words[2:], " ")
 	}
-	text, err := a.Answer(token, words[0] == "/approve", reason, by)
+	if words[0] == "/approve" && reason == "session" {
+		reason, scope = "", flight.Session
+	}
+	text, err := a.Answer(token, flight.Answer{Yes: words[0] == "/approve", Scope: scope, Reason: reason, By: by})
 	if err != nil {
 		return fmt.Sprintf("That answer counts for nothing: %v.", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"passepartout/internal/act"
+	"passepartout/internal/flight"
 	"passepartout/internal/gate"
 	"passepartout/internal/llm"
 	"passepartout/internal/proto"
@@ -49,9 +50,10 @@ type turn struct {
 	attempts int
 	action   proto.Action
 	ruling   gate.Ruling
-	approved bool // ruling came from a person's answer and is not to be asked again
-	direct   bool // a client proposed the action itself; no engine reasons about it
-	refusal  bool // the last thing proposed besides speaking was refused
+	approved bool   // ruling came from a person's answer and is not to be asked again
+	token    string // of the plan being carried out, "" for none
+	direct   bool   // a client proposed the action itself; no engine reasons about it
+	refusal  bool   // the last thing proposed besides speaking was refused
 	ended    bool
 	shown    string // what clients were shown of the answer being judged
 	extra    int    // calls of the same answer that nobody looked at
@@ -93,6 +95,7 @@ func (t *turn) run(ctx context.Context) {
 
 func (t *turn) stopped(cause error) {
 	if errors.Is(cause, ErrInterrupted) {
+		t.planEnds(flight.Failed, "nothing was done: it was stopped before it began")
 		t.finish(Interrupted, "Stopped.")
 		return
 	}
@@ -267,12 +270,17 @@ func (t *turn) act(ctx context.Context) phase {
 		t.finish(Failed, fmt.Sprintf("No permit: %v.", err))
 		return done
 	}
+	if err := t.planStarts(id); err != nil {
+		t.finish(Failed, fmt.Sprintf("The plan could not be recorded, so nothing was done: %v.", err))
+		return done
+	}
 	show := t.showOutput(r.Action())
 	out, err := t.a.Table.Do(act.InTurn(ctx, act.Turn{ID: string(t.id), Step: string(id), Output: show.piece}), p)
 	show.close()
 	if err != nil {
 		out = act.Failed("%s was not carried out: %v", r.Action().Name(), err)
 	}
+	t.planDone(out)
 	t.status("ACTED")
 	if err := t.a.Journal.Note(t.a.outcomeEntry(id, out)); err != nil {
 		t.finish(Failed, fmt.Sprintf("It was done, but the outcome could not be recorded: %v.", err))
@@ -342,5 +350,5 @@ func (t *turn) finish(r Result, text string) {
 		t.s.hear(llm.Message{Role: llm.Assistant, Text: text})
 	}
 	t.endStream(text)
-	t.reply(r, text)
+	t.reply(r, t.withNotes(text))
 }

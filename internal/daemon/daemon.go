@@ -35,6 +35,7 @@ import (
 	"time"
 
 	"passepartout/internal/agent"
+	"passepartout/internal/flight"
 	"passepartout/internal/journal"
 	"passepartout/internal/llm"
 	"passepartout/internal/memory"
@@ -59,7 +60,9 @@ type Settings struct {
 	Secrets     map[string]string
 	Models      Models
 	ApprovalTTL time.Duration
-	IdleExit    time.Duration // 0: stay; else end after so long without a client
+	Approvers   flight.Approvers
+	Step        func(name string) // told of each step of an approval; for tests that end the process there
+	IdleExit    time.Duration     // 0: stay; else end after so long without a client
 	MaxClients  int
 	// FrameTimeout is how long a frame that has begun may take to arrive, and
 	// how long a client may take to introduce itself; 0 is ten seconds.
@@ -82,6 +85,8 @@ type Daemon struct {
 	engine  *llm.Engine
 	books   *os.File // of the cost ledger; nil until it is open
 	tape    *os.File // what providers say is recorded there; nil for nowhere
+	plans   *flight.Log
+	board   *flight.Board
 	agent   *agent.Agent
 	hub     *hub
 	token   []byte
@@ -148,6 +153,12 @@ func (d *Daemon) release() error {
 	var errs []error
 	if d.agent != nil {
 		d.agent.Close()
+	}
+	if d.plans != nil {
+		errs = append(errs, d.plans.Close())
+	}
+	if d.board != nil {
+		d.board.Close()
 	}
 	if d.undo != nil {
 		errs = append(errs, d.undo.Close())

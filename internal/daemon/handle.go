@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"passepartout/internal/agent"
+	"passepartout/internal/flight"
 	"passepartout/internal/proto"
 	"passepartout/internal/sexp"
 )
@@ -73,11 +74,7 @@ func (d *Daemon) handleRequest(c *conn, m proto.Message, session string) {
 	case "health-check":
 		c.answer(m, d.health().With("ACTION", sexp.Keyword("HEALTH-RESPONSE")))
 	case "approvals":
-		var list []sexp.Value
-		for _, q := range d.agent.Questions() {
-			list = append(list, q.Plist().List())
-		}
-		c.answer(m, sexp.P(sexp.Keyword("ACTION"), sexp.Keyword("APPROVALS"), sexp.Keyword("PENDING"), sexp.NewList(list...), sexp.Keyword("STATUS"), sexp.Keyword("DONE")))
+		c.answer(m, d.approvals())
 	case "hitl-respond":
 		d.answerQuestion(c, m)
 	case "listen":
@@ -105,6 +102,25 @@ func (d *Daemon) submit(c *conn, m proto.Message, session string, k proto.Kind, 
 	}
 }
 
+// recentPlans is how many ended plans clients are shown.
+const recentPlans = 20
+
+// approvals are the open questions, and how the last ones ended.
+func (d *Daemon) approvals() sexp.Plist {
+	var open, ended []sexp.Value
+	for _, q := range d.agent.Questions() {
+		open = append(open, q.Plist().List())
+	}
+	for _, p := range d.plans.Ended(recentPlans) {
+		ended = append(ended, sexp.P(
+			sexp.Keyword("TOKEN"), p.Token, sexp.Keyword("NAME"), p.Name(), sexp.Keyword("STATE"), sexp.Keyword(p.State.String()),
+			sexp.Keyword("TEXT"), p.Fate(), sexp.Keyword("RESULT"), p.Result).List())
+	}
+	return sexp.P(
+		sexp.Keyword("ACTION"), sexp.Keyword("APPROVALS"), sexp.Keyword("PENDING"), sexp.NewList(open...),
+		sexp.Keyword("ENDED"), sexp.NewList(ended...), sexp.Keyword("STATUS"), sexp.Keyword("DONE"))
+}
+
 // answerQuestion takes a person's answer to an approval.
 func (d *Daemon) answerQuestion(c *conn, m proto.Message) {
 	token := m.Payload.Text("TOKEN")
@@ -117,12 +133,15 @@ func (d *Daemon) answerQuestion(c *conn, m proto.Message) {
 		c.fail(m, "approval.decision", ":DECISION: want :APPROVED or :DENIED")
 		return
 	}
-	for _, q := range d.agent.Questions() {
-		if q.Token == token {
-			d.hub.join(c, q.Session) // who answers wants to see what follows
-		}
+	scope, err := flight.ParseScope(string(m.Payload.Word("SCOPE")))
+	if err != nil {
+		c.fail(m, "approval.scope", ":SCOPE: "+err.Error())
+		return
 	}
-	text, err := d.agent.Answer(token, yes, m.Payload.Text("REASON"), c.origin)
+	if p, ok := d.plans.Get(token); ok && !p.State.Ended() {
+		d.hub.join(c, p.Session) // who answers wants to see what follows
+	}
+	text, err := d.agent.Answer(token, flight.Answer{Yes: yes, Scope: scope, Reason: m.Payload.Text("REASON"), By: c.origin})
 	if err != nil {
 		c.fail(m, "approval.refused", err.Error())
 		return

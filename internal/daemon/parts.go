@@ -7,9 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"passepartout/internal/act"
 	"passepartout/internal/agent"
+	"passepartout/internal/flight"
 	"passepartout/internal/gate"
 	"passepartout/internal/memory"
 	"passepartout/internal/place"
@@ -55,6 +57,9 @@ func (d *Daemon) assemble() error {
 	if d.engine, err = d.openEngine(scanner.Redact); err != nil {
 		return fmt.Errorf("models: %w", err)
 	}
+	if err := d.openPlans(); err != nil {
+		return fmt.Errorf("plans: %w", err)
+	}
 	d.agent, err = agent.New(agent.Options{
 		Chain:       d.policy.chain,
 		Table:       table,
@@ -67,11 +72,41 @@ func (d *Daemon) assemble() error {
 		NewID:       d.newID,
 		Name:        d.s.Assistant,
 		ApprovalTTL: d.s.ApprovalTTL,
+		Plans:       d.plans,
+		Step:        d.s.Step,
 		Prompt:      d.prompt(),
 		Consensus:   d.s.Models.Consensus,
 		Words:       map[string]func([]string) string{"/cost": d.costWord, "/models": d.modelsWord},
 	})
+	if err != nil {
+		return err
+	}
+	return d.agent.Restore(d.witness)
+}
+
+// plansFile is where plans are shown, relative to the memex.
+const plansFile = "system/flight-plans.org"
+
+// openPlans opens the record of what waits for a person, which lies in the
+// agent's own state, and the board that shows it in the memex.
+func (d *Daemon) openPlans() error {
+	d.board = flight.NewBoard(d.memory, plansFile, d.log)
+	var err error
+	d.plans, err = flight.Open(flight.Options{
+		Dir: filepath.Join(d.s.StateDir, "flight"), Now: d.now, Approvers: d.s.Approvers, Changed: d.board.Show,
+	})
 	return err
+}
+
+// witness asks the memex whether a ruling's effect on it happened. Of effects
+// elsewhere it knows nothing.
+func (d *Daemon) witness(ruling string) (happened, known bool) {
+	for _, op := range d.memory.History() {
+		if ruling != "" && strings.HasSuffix(op.Label, "("+ruling+")") {
+			return true, true
+		}
+	}
+	return false, false
 }
 
 // openUndo opens the memory of what files looked like before the agent changed
@@ -130,7 +165,7 @@ func (d *Daemon) hidden() []string {
 // what the kernel offers.
 func (d *Daemon) basePolicy() gate.Policy {
 	own := d.hidden()
-	for _, f := range policyFiles {
+	for _, f := range append([]string{plansFile}, policyFiles...) {
 		own = append(own, filepath.Join(d.s.MemexDir, filepath.FromSlash(f)))
 	}
 	return gate.Policy{

@@ -1,0 +1,173 @@
+package flight
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"passepartout/internal/memory"
+	"passepartout/internal/org"
+)
+
+// A Board shows plans as headings of one Org file. It writes behind the log's
+// back, so that nobody who answers waits for it, and only ever the newest state of
+// a plan. What stands in the file is never read as an answer.
+type Board struct {
+	store *memory.Store
+	file  string
+	log   *slog.Logger
+
+	mu     sync.Mutex // guards what follows
+	queue  []Plan     // the newest state of each plan still to be shown
+	closed bool
+	wake   chan struct{}
+	gone   chan struct{} // closed when the writer has ended
+}
+
+// NewBoard returns a board on a file of the memex. Close must be called, and
+// before the store is.
+func NewBoard(s *memory.Store, file string, log *slog.Logger) *Board {
+	b := &Board{store: s, file: file, log: log, wake: make(chan struct{}, 1), gone: make(chan struct{})}
+	go b.write()
+	return b
+}
+
+// Show takes the newest state of a plan. It does not block.
+func (b *Board) Show(p Plan) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return
+	}
+	for i := range b.queue {
+		if b.queue[i].Token == p.Token {
+			b.queue[i] = p
+			return
+		}
+	}
+	b.queue = append(b.queue, p)
+	select {
+	case b.wake <- struct{}{}:
+	default: // it has been woken already
+	}
+}
+
+// Close shows what is left and ends the writer.
+func (b *Board) Close() {
+	b.mu.Lock()
+	if !b.closed {
+		b.closed = true
+		close(b.wake)
+	}
+	b.mu.Unlock()
+	<-b.gone
+}
+
+func (b *Board) write() {
+	defer close(b.gone)
+	for {
+		_, more := <-b.wake
+		for {
+			p, ok := b.next()
+			if !ok {
+				break
+			}
+			if err := b.put(p); err != nil {
+				b.log.Warn("a plan could not be shown in the memex", "plan", p.Token, "error", err)
+			}
+		}
+		if !more {
+			return
+		}
+	}
+}
+
+func (b *Board) next() (Plan, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.queue) == 0 {
+		return Plan{}, false
+	}
+	p := b.queue[0]
+	b.queue = b.queue[1:]
+	return p, true
+}
+
+// boardHead begins a new file. The states must be known to Org before a heading
+// uses one.
+const boardHead = `#+TITLE: Flight plans
+#+TODO: PLAN APPROVED STARTED | DONE DENIED EXPIRED FAILED UNKNOWN
+
+What waited, or waits, for your approval. This is a view: changing a state here
+answers nothing. Answer with =passepartout approve TOKEN=.
+`
+
+// put writes one plan: a new heading, or a new state of the one it has.
+func (b *Board) put(p Plan) error {
+	ctx := context.Background()
+	tx := memory.Tx{Actor: "flight", Label: "plan " + p.Token + " is " + p.State.String()}
+	view := b.store.View()
+	if o, ok := view.Get(boardID(p)); ok {
+		change := func(c memory.Change) {
+			tx.Edits = append(tx.Edits, memory.Edit{Object: o.ID, Expect: o.Hash, Change: c})
+		}
+		change(memory.Change{Kind: memory.SetBody, Value: body(p)})
+		change(memory.Change{Kind: memory.SetTodo, Value: p.State.String()})
+		_, err := b.store.Apply(ctx, tx)
+		return err
+	}
+	text := entry(p).Format(1)
+	if _, ok := view.File(b.file); !ok {
+		text = boardHead + "\n" + text
+	}
+	tx.Edits = []memory.Edit{{File: b.file, Change: memory.Change{Kind: memory.Insert, Value: text}}}
+	_, err := b.store.Apply(ctx, tx)
+	return err
+}
+
+func boardID(p Plan) memory.ID { return memory.ID("flight-" + p.Token) }
+
+func entry(p Plan) org.Entry {
+	stamp := func(t time.Time) string { return t.Local().Format("[2006-01-02 Mon 15:04]") }
+	return org.Entry{
+		Todo: p.State.String(), Title: oneLine(fmt.Sprintf("%s: %s", p.Name(), p.Action.Text("WHY"))), Tags: []string{"FLIGHT_PLAN"},
+		Properties: []org.Property{
+			{Key: "ID", Value: string(boardID(p))}, {Key: "TOKEN", Value: p.Token}, {Key: "DIGEST", Value: p.Digest},
+			{Key: "REQUESTER", Value: oneLine(p.Requester.Role.String() + " " + p.Requester.Channel + " " + p.Requester.Who)},
+			{Key: "SESSION", Value: oneLine(p.Session)}, {Key: "POLICY", Value: p.Policy},
+			{Key: "CREATED", Value: stamp(p.Created)}, {Key: "EXPIRES", Value: stamp(p.Expires)},
+		},
+		Body: body(p),
+	}
+}
+
+// body says in plain words what would happen and why it is asked. Every line is
+// indented, so that no text of an action can become a heading or a drawer.
+func body(p Plan) string {
+	var b strings.Builder
+	line := func(format string, args ...any) {
+		for l := range strings.SplitSeq(fmt.Sprintf(format, args...), "\n") {
+			b.WriteString("  " + l + "\n")
+		}
+	}
+	line("%s.", p.Fate())
+	line("What would happen: %s with", p.Name())
+	for _, e := range p.Action.Sub("ARGS").Pairs() {
+		line("  %s = %s", strings.ToLower(string(e.Key)), strings.ReplaceAll(e.Value.String(), "\n", "\n    "))
+	}
+	for _, v := range p.Asked() {
+		line("Asked by %s (%s): %s", v.Gate, v.Code, v.Reason)
+		if v.Bound != "" {
+			line("  holds only for the files as they were: %s", v.Bound)
+		}
+	}
+	if p.Result != "" {
+		line("What came of it: %s", p.Result)
+	}
+	return b.String()
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
