@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"cmp"
 	"path"
 	"slices"
@@ -27,17 +28,27 @@ func (v *View) Search(text string, limit int) []Hit {
 	var hits []Hit
 	for _, k := range v.sorted {
 		n := v.files[k]
-		whole := strings.ToLower(string(n.of.Bytes()))
-		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(whole, w) }) || len(n.tagSets) > 1 {
-			for i := range n.recs {
-				if h, ok := v.score(n, i, words); ok {
-					hits = append(hits, h)
-				}
+		if !n.mayHold(words) {
+			continue
+		}
+		for i := range n.recs {
+			if h, ok := v.score(n, i, words); ok {
+				hits = append(hits, h)
 			}
 		}
 	}
 	slices.SortStableFunc(hits, func(a, b Hit) int { return cmp.Compare(b.Score, a.Score) })
 	return hits[:min(limit, len(hits))]
+}
+
+// mayHold reports whether every word occurs somewhere in the file, or is one of its
+// tags, which may come from a setup file.
+func (n *node) mayHold(words []string) bool {
+	whole := bytes.ToLower(n.of.Bytes())
+	return !slices.ContainsFunc(words, func(w string) bool {
+		return !bytes.Contains(whole, []byte(w)) &&
+			!slices.ContainsFunc(n.everyTag(), func(t string) bool { return strings.EqualFold(t, w) })
+	})
 }
 
 func (v *View) score(n *node, i int, words []string) (Hit, bool) {
