@@ -136,8 +136,11 @@ func namedSecret(leaf string) bool {
 	if ok && secretStems[stem] && dataExts[ext] {
 		return true
 	}
+	if ok && secretPlurals[stem] && archiveExts[ext] {
+		return true
+	}
 	dot := strings.LastIndexByte(leaf, '.')
-	if dot <= 0 || !dataExts[leaf[dot+1:]] {
+	if dot <= 0 || !dataExts[leaf[dot+1:]] && !archiveExts[leaf[dot+1:]] {
 		return false
 	}
 	joint := strings.LastIndexAny(leaf[:dot], "-_.")

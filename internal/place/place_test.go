@@ -110,6 +110,7 @@ func TestKindNamesWhatAPathIs(t *testing.T) {
 			"/home/ada/work/Makefile", "/home/ada/work/.gitignore", "/home/ada/work/dist.tar.gz.asc", "/home/ada/work/SHA256SUMS.asc", "/tmp/build/out", "/var/tmp/x", "/dev/shm/x",
 			"/home/ada/.environment-notes", "/home/ada/work/history.org", "/home/ada/work/profile.md", "/home/ada/work/config/config.go", "/home/ada/work/credentials_test.go",
 			"/home/ada/work/hooks/useState.ts", "/home/ada/work/author.json", "/home/ada/Documents/identity.pdf", "/home/ada/work/example-credentials.yaml", "/home/ada/work/design-tokens.json",
+			"/home/ada/work/passwd.tar.gz", "/home/ada/work/passwords.md", "/home/ada/work/token.zip", "/home/ada/work/secret.tar",
 		},
 		place.Secret: {
 			"/home/ada/work/.env", "/home/ada/work/.env.production", "/home/ada/.ssh/id_rsa", "/home/ada/.ssh", "/home/ada/.ssh/config", "/home/ada/backup/id_ed25519",
@@ -121,6 +122,7 @@ func TestKindNamesWhatAPathIs(t *testing.T) {
 			"/run/secrets/db", "/var/run/secrets/kubernetes.io/serviceaccount/token", "/home/ada/.claude/.credentials.json", "/home/ada/.codex/auth.json", "/home/ada/.pgpass",
 			"/home/ada/work/%2e%2e/%2e%2e/%2essh/id_rsa", "/home/ada/.s\u200bsh/id_rsa", "/home/ada/.ssh./id_rsa", `/home/ada/.ssh\id_rsa`, "/home/ada/.git-credentials",
 			"/home/ada/.config/rclone/rclone.conf", "/home/ada/work/client_secret_12.json", "/home/ada/work/my-service-account.json", "/etc/ssl/private/site.key", "/home/ada/work/passwords.txt", "/home/ada/work/prod-credentials.yaml", "/home/ada/work/token.json",
+			"/home/ada/work/passwords.zip", "/home/ada/work/credentials.tar.gz", "/home/ada/work/passwd.txt", "/home/ada/site/.htpasswd",
 		},
 		place.Startup: {
 			"/home/ada/.bashrc", "/home/ada/.zshrc", "/home/ada/.profile", "/etc/cron.d/x", "/etc/profile.d/x.sh", "/home/ada/.config/autostart/x.desktop",

@@ -222,13 +222,14 @@ var table = []struct {
 }
 
 // A file is Secret as well when its name is one of secretStems, or ends in one of secretPlurals, and its extension is one under which
-// people keep lists and settings rather than prose and code.
+// people keep lists and settings rather than prose and code. An archive is one only under a plural: passwd.tar.gz holds a program's
+// source, passwords.zip does not.
 var (
 	secretStems = wordSet(`credential credentials creds cred secret secrets token tokens password passwords passwd passphrase passwort apikey apikeys
 		api_key api-key api_keys api-keys access_token access-token auth_token auth-token refresh_token oauth_token bearer_token keyring client_secret client-secret pass`)
 	secretPlurals = wordSet("credentials creds secrets passwords apikeys")
-	dataExts      = wordSet(`json yaml yml toml ini xml csv tsv txt env conf cfg properties db sqlite enc bin dat bak old plist list lst xlsx ods tfvars zip 7z
-		tar tar.gz`)
+	dataExts      = wordSet(`json yaml yml toml ini xml csv tsv txt env conf cfg properties db sqlite enc bin dat bak old plist list lst xlsx ods tfvars`)
+	archiveExts   = wordSet("zip 7z tar tar.gz tgz tar.xz tar.zst")
 )
 
 // exempt lists what the table would catch by likeness only. A path whose last element matches is not Secret, unless a directory pattern took it.
