@@ -178,28 +178,26 @@ func (s *Store) takenBackLocked() map[uint64]bool {
 	return taken
 }
 
-// liveLocked are the agent's operations that stand, newest first. A redo stands
-// for the operation it brought back.
+// liveLocked are the agent's operations that stand, newest first. An edit that was
+// undone and redone is represented by the redo, which a next undo takes back.
 func (s *Store) liveLocked() []*Op {
 	taken := s.takenBackLocked()
+	redone := map[uint64]bool{}
+	for _, op := range s.hist.ops {
+		if taken[op.Seq] {
+			for _, r := range op.Reverses {
+				redone[r] = true
+			}
+		}
+	}
 	var out []*Op
 	for _, op := range slices.Backward(s.hist.ops) {
-		if !taken[op.Seq] && (op.Kind == OpEdit || op.Kind == OpRedo || op.Kind == opImport) && !reverted(s.hist.ops, op, taken) {
+		agents := op.Kind == OpEdit || op.Kind == OpRedo || op.Kind == opImport
+		if agents && !taken[op.Seq] && !redone[op.Seq] {
 			out = append(out, op)
 		}
 	}
 	return out
-}
-
-// reverted reports whether an edit was undone and redone, so that the redo, not
-// the edit, is what a next undo takes back.
-func reverted(ops []*Op, op *Op, taken map[uint64]bool) bool {
-	for _, u := range ops {
-		if slices.Contains(u.Reverses, op.Seq) && taken[u.Seq] {
-			return true
-		}
-	}
-	return false
 }
 
 func (s *Store) reverse(ctx context.Context, kind OpKind, pick func() ([]*Op, error)) (Result, error) {
