@@ -3,6 +3,8 @@ package shell
 import (
 	"path"
 	"strings"
+
+	"passepartout/internal/host"
 )
 
 // binDirs hold the machine's own programs; a program named by a path elsewhere is judged as a script.
@@ -195,6 +197,7 @@ func (j *judge) tabled(s *spec, args []string) flow {
 		return flow{}
 	}
 	root, all := s, args
+	at := s.at
 	var other *spec // what applies to words the described subcommand does not know
 	for len(s.subs) > 0 || len(s.prefix) > 0 || s.verbs || other != nil {
 		i := j.subcommand(s, args)
@@ -220,6 +223,9 @@ func (j *judge) tabled(s *spec, args []string) flow {
 		j.options(s, args[:i])
 		other = s.rest()
 		s, args = sub, args[i+1:]
+		if s.at != "" {
+			at = s.at
+		}
 		if s.class != classWrap && helpOnly(args) {
 			return flow{}
 		}
@@ -229,7 +235,66 @@ func (j *judge) tabled(s *spec, args []string) flow {
 		return j.wrapped(s, p.operands)
 	}
 	j.operandRoles(s, p)
+	if s.links && len(p.operands) > 0 && !stopsEarly(args) {
+		j.ask("shell.executable", "makes a program that nobody has judged")
+	}
+	if at != "" && (s.class == classNet || s.class == classFetch || s.at != "") && !offline(args) {
+		j.reach(s.class, at)
+	}
 	return j.classAnswer(s, args)
+}
+
+// stopsEarly reports an option with which a compiler makes no executable. The options of compilers are whole words, so no cluster is looked into.
+func stopsEarly(args []string) bool {
+	for _, a := range args {
+		switch a {
+		case "-c", "-S", "-E", "-M", "-MM", "-fsyntax-only", "--emit=metadata", "--emit=obj", "--crate-type=lib", "--crate-type=rlib":
+			return true
+		}
+	}
+	return false
+}
+
+// offline reports an option that keeps a program from reaching for the network.
+func offline(args []string) bool {
+	for _, a := range args {
+		switch a {
+		case "--offline", "--no-index", "--frozen-offline", "--local":
+			return true
+		}
+	}
+	return false
+}
+
+// reach judges what a program must be able to talk to, which it cannot from inside the sandbox. Looking something up in a registry brings nothing
+// in, and what a lock file pins is fetched by every build: neither is a question.
+func (j *judge) reach(c class, at string) {
+	j.effect(Network)
+	switch {
+	case at == "lock", c == classNet && strings.HasPrefix(at, "registry:"):
+		return
+	case at == "socket":
+		j.ask("shell.needs-socket", "works only through the control socket of a daemon, which the sandbox keeps away")
+		return
+	case at == "remote":
+		j.ask("shell.needs-network", "works only with a machine that its settings or credentials name, which the sandbox keeps away")
+		return
+	}
+	hosts := []string{at}
+	if strings.HasPrefix(at, "registry:") {
+		hosts = j.env.Services[at]
+	}
+	for _, h := range hosts {
+		if p, err := host.Parse(h); err != nil || !j.env.Hosts.Allows(p) {
+			hosts = nil
+			break
+		}
+	}
+	if len(hosts) == 0 {
+		j.ask("shell.needs-network", "works only over the network, and this is not on the list of allowed hosts: "+at)
+		return
+	}
+	j.rep.Hosts = append(j.rep.Hosts, hosts...)
 }
 
 // classAnswer adds what the class itself means.
@@ -308,7 +373,7 @@ func (j *judge) verb(s *spec, args []string) flow {
 	if !reads {
 		return j.classAnswer(&spec{}, args)
 	}
-	j.effect(Network)
+	j.reach(classNet, s.at)
 	return flow{net: true}
 }
 

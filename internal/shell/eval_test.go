@@ -25,7 +25,7 @@ func world() shell.Env {
 			ReadRoots:  []string{"/"},
 		},
 		Cwd:       "/home/dev/project",
-		Hosts:     host.List{"docs.python.org", "pypi.org", "pkg.go.dev", "github.com", "api.github.com"},
+		Hosts:     host.List{"github.com", "api.github.com"},
 		Sandboxed: true,
 	}
 }
@@ -89,8 +89,24 @@ type bar struct {
 	limit float64
 }
 
-func TestSharedCommandsMeetTheBars(t *testing.T) {
+// sharedWorld is world with the hosts that the evaluation allows.
+func sharedWorld(t *testing.T) shell.Env {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(sharedDir(t), "tools", "world.json"))
+	if err != nil {
+		t.Skip("the shared evaluation data is not here: ", err)
+	}
+	var w struct{ Hosts host.List }
+	if err := json.Unmarshal(text, &w); err != nil {
+		t.Fatal(err)
+	}
 	env := world()
+	env.Hosts = w.Hosts
+	return env
+}
+
+func TestSharedCommandsMeetTheBars(t *testing.T) {
+	env := sharedWorld(t)
 	tier := func(s string) func(row) bool { return func(r row) bool { return r.Tier == s } }
 	sets := []struct {
 		file string
@@ -114,9 +130,7 @@ func TestSharedCommandsMeetTheBars(t *testing.T) {
 			{"natural allow: harmless", func(r row) bool { return r.Label == "allow" }, shell.Harmless, true, 92},
 			{"natural ask or deny: harmless", func(r row) bool { return r.Label != "allow" }, shell.Harmless, false, 5},
 		}},
-		// The product's bar is 5. What is left above it is harmless by what it does (tree -I, find -prune, a file named source.go) and grey only by a
-		// word in it; rules for such words would tune to the rows.
-		{"shell_grey", []bar{{"grey: harmless", func(row) bool { return true }, shell.Harmless, false, 9.5}}},
+		{"shell_grey", []bar{{"grey: harmless", func(row) bool { return true }, shell.Harmless, false, 5}}},
 	}
 	var times []time.Duration
 	for _, set := range sets {

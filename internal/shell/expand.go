@@ -555,8 +555,8 @@ func (j *judge) paramValue(name string) (string, bool) {
 	case "0":
 		return j.script, j.script != ""
 	}
-	if n, err := strconv.Atoi(name); err == nil {
-		if n >= 1 && n <= len(j.args) {
+	if isDigits(name) {
+		if n, err := strconv.Atoi(name); err == nil && n >= 1 && n <= len(j.args) {
 			return j.args[n-1], true
 		}
 		return "", false
@@ -566,6 +566,11 @@ func (j *judge) paramValue(name string) (string, bool) {
 
 // positional expands $@ and $*.
 func (j *judge) positional(b *builder, name string, split bool) {
+	if split && j.args == nil && j.inner == 0 {
+		j.ask("shell.dynamic", "what $"+name+" stands for, options included, is not known before it runs")
+		b.text(anything)
+		return
+	}
 	for i, a := range j.args {
 		if i > 0 {
 			if name == "*" && !split {

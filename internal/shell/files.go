@@ -49,9 +49,7 @@ func (j *judge) dd(args []string) flow {
 		k, v, _ := strings.Cut(a, "=")
 		switch k {
 		case "if":
-			if v != "/dev/zero" && v != "/dev/urandom" && v != "/dev/random" {
-				j.readPath(v)
-			}
+			j.readPath(v)
 		case "of":
 			j.writePath(v)
 			j.ask("shell.overwrite", "overwrites a file from its beginning: "+plain(v))

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"path"
 	"strings"
 
 	"passepartout/internal/place"
@@ -72,6 +73,9 @@ func (j *judge) primary(s *search, args []string) int {
 		end := 1
 		for end < len(args) && args[end] != ";" && (args[end] != "+" || args[end-1] != "{}") {
 			end++
+		}
+		if end == len(args) {
+			j.ask("shell.unfinished", "the command that the search would run has no end, so what belongs to it is not clear")
 		}
 		s.execs = append(s.execs, args[1:end])
 		if strings.HasSuffix(a, "dir") {
@@ -154,6 +158,7 @@ func (j *judge) findActions(s *search) {
 			if len(e) == 0 {
 				continue
 			}
+			j.execOver(e, s.pattern)
 			argv := make([]string, len(e))
 			for i, w := range e {
 				argv[i] = strings.ReplaceAll(w, "{}", s.found(start))
@@ -165,6 +170,34 @@ func (j *judge) findActions(s *search) {
 			j.bulk--
 			j.stdin = saved
 		}
+	}
+}
+
+// metadata are the programs that tell about files without showing or changing what is in them.
+var metadata = set("ls gls dir vdir stat gstat file du gdu wc basename dirname echo printf readlink realpath test [ true false pwd namei getfacl lsattr md5sum sha1sum sha256sum sha512sum cksum b2sum")
+
+// readers are the programs that show what is in the files named to them, and do nothing else.
+var readers = set("cat head tail nl tac grep egrep fgrep zgrep zcat jq less more od hexdump xxd strings sort uniq cut diff cmp identify ffprobe pdftotext pdfinfo exiv2 xmllint")
+
+// metadataOnly reports a command that only tells about files.
+func metadataOnly(argv []string) bool { return metadata[path.Base(argv[0])] }
+
+// execOver judges running a command once for every file a search finds. pattern is the search's last test of names.
+//
+// Telling about files is harmless wherever they are. Their content is shown without a question only if the search names a kind of document, as
+// "*.json" does: a search for everything also finds what a person forgot that it is there. Creating without ever overwriting (unzip -n) is harmless
+// under the same condition. Everything else may do to a thousand files what nobody wants done to one.
+func (j *judge) execOver(argv []string, pattern string) {
+	base := path.Base(argv[0])
+	ext := strings.TrimPrefix(pattern, "\x01.")
+	narrow := ext != pattern && ext != "" && !globbed(ext)
+	switch {
+	case metadata[base]:
+	case narrow && (readers[base] || base == "unzip" && contains(argv, "-n")):
+	case isShell(base) && strings.Contains(strings.Join(argv[1:], " "), "{}") && contains(argv, "-c"):
+		j.ask("shell.exec", "puts the names of files into the text of a command, where a name can become one")
+	default:
+		j.ask("shell.exec", "runs a command for every file that a search finds")
 	}
 }
 
@@ -194,6 +227,9 @@ func (j *judge) fd(args []string) flow {
 				argv = append(argv, anything)
 			}
 			j.fdOperands(args[:i])
+			if len(argv) > 0 && known(argv[0]) {
+				j.execOver(argv, "")
+			}
 			j.command(argv)
 			return flow{}
 		}

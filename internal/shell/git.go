@@ -38,8 +38,11 @@ func (j *judge) git(args []string) flow {
 			j.deny("shell.exec-option", "git would run its parts from another folder")
 		case strings.HasPrefix(a, "--git-dir="), strings.HasPrefix(a, "--work-tree="), strings.HasPrefix(a, "--namespace="), strings.HasPrefix(a, "--config-env="), strings.HasPrefix(a, "--super-prefix="):
 			j.ask("shell.git-other", "git would work on another repository or with other settings: "+plain(a))
-		case a == "-p", a == "--paginate", a == "-P", a == "--no-pager", a == "--bare", a == "--no-replace-objects", a == "--literal-pathspecs", a == "--no-optional-locks", a == "--version", a == "-v", a == "--help", a == "-h", a == "--exec-path",
+		case a == "-p", a == "--paginate", a == "-P", a == "--no-pager", a == "--bare", a == "--no-replace-objects", a == "--literal-pathspecs", a == "--no-optional-locks", a == "--version", a == "-v", a == "-h", a == "--exec-path",
 			a == "--html-path", a == "--man-path", a == "--info-path", a == "--no-lazy-fetch", a == "--no-advice", a == "--glob-pathspecs", a == "--noglob-pathspecs", a == "--icase-pathspecs":
+		case a == "--help" && i+1 < len(args):
+			j.ask("shell.interactive", "opens the manual in a viewer that git's settings name")
+		case a == "--help":
 		default:
 			j.ask("shell.unknown-option", "the option is not among the described ones: "+plain(a))
 		}
@@ -199,7 +202,11 @@ func (j *judge) gitCommand(sub string, args []string) flow {
 		j.ask("shell.git-unknown", "the git subcommand is not among the described ones, and could be an alias for anything: "+plain(sub))
 		return flow{}
 	}
-	if len(args) == 1 && (args[0] == "--help" || args[0] == "-h") {
+	if len(args) == 1 && args[0] == "-h" {
+		return flow{}
+	}
+	if contains(args, "--help") {
+		j.ask("shell.interactive", "opens the manual in a viewer that git's settings name")
 		return flow{}
 	}
 	p := j.options(s, args)
@@ -224,8 +231,12 @@ func (j *judge) gitCommand(sub string, args []string) flow {
 			j.ask("shell.git-remote", "changes where the repository fetches from or pushes to")
 		}
 		return flow{}
-	case "stash", "bisect", "submodule", "worktree", "reflog", "notes", "sparse-checkout", "bundle", "lfs", "flow", "maintenance", "commit-graph", "symbolic-ref":
+	case "stash", "bisect", "submodule", "worktree", "reflog", "notes", "sparse-checkout", "bundle", "lfs", "flow", "maintenance", "commit-graph":
 		return j.gitVerb(s, sub, p, args)
+	case "symbolic-ref":
+		if len(p.operands) == 1 && !p.has("-d", "--delete") {
+			return flow{}
+		}
 	case "branch", "tag":
 		j.gitRef(sub, p)
 	}

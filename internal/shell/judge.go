@@ -12,10 +12,11 @@ import (
 
 // flow is what is known about the bytes on a pipe.
 type flow struct {
-	piped bool   // there is something on standard input
-	known bool   // text is exactly what flows
-	text  string // may hold holes
-	net   bool   // some of it came from another machine
+	piped   bool   // there is something on standard input
+	known   bool   // text is exactly what flows
+	text    string // may hold holes
+	net     bool   // some of it came from another machine
+	endless bool   // it never ends by itself
 }
 
 // judge is one analysis in progress. Each field below the report is the state of the simulated shell at the current point.
@@ -33,7 +34,8 @@ type judge struct {
 	files    map[string]flow // what this command line wrote, so that running it can be judged
 	calls    []string        // functions being judged, innermost last
 	judged   map[*syntax.Stmt]bool
-	over     bool // a limit was hit
+	assigns  map[syntax.Node][]string // by loop, the variables set in it
+	over     bool                     // a limit was hit
 	steps    int
 	parsed   int // bytes
 	paths    int
@@ -43,6 +45,7 @@ type judge struct {
 	name     string
 	bulk     int  // >0: inside a command that is run over files somebody else lists
 	netSubst bool // a substitution in the current command read from another machine
+	endless  bool // the current command reads a device that never ends
 	remote   bool // the command would run on another machine, so local paths say nothing
 }
 
@@ -91,12 +94,14 @@ func (j *judge) leave() { j.depth-- }
 
 // Limits that keep the analysis linear. Like the exported ones, going beyond them is Forbidden.
 const (
-	maxValue  = 4 << 10      // bytes of a variable's value that are followed
-	maxParsed = 4 * MaxBytes // bytes parsed in all, inner texts counted again
-	maxSteps  = 4096         // statements, loops counted per turn
-	maxPaths  = 2048         // paths classified
-	maxStmts  = 1024         // statements of one text, not counting nested ones
-	maxSigns  = 4096         // separators in one text
+	maxValue   = 4 << 10      // bytes of a variable's value that are followed
+	maxParsed  = 4 * MaxBytes // bytes parsed in all, inner texts counted again
+	maxSteps   = 4096         // statements, loops counted per turn
+	maxPaths   = 2048         // paths classified
+	maxStmts   = 1024         // statements of one text, not counting nested ones
+	maxSigns   = 4096         // separators in one text
+	maxDollars = 8192         // expansions in one text
+	maxBlanks  = 16384        // words in one text, those of here-documents included
 )
 
 // stopped reports that a limit was hit, so that walking on can change nothing.

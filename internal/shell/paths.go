@@ -179,7 +179,10 @@ func (j *judge) readPath(word string) {
 	if settingsName(abs) {
 		j.ask("shell.read-settings", "reads a settings file, where credentials are often kept: "+plain(word))
 	}
-	if foreign(abs) {
+	if endless(abs) {
+		j.endless = true
+	}
+	if j.foreign(abs) {
 		j.ask("shell.read-system", "reads files of the system or of another user: "+plain(word))
 	}
 	if !globbed(abs) {
@@ -203,7 +206,7 @@ func settingsName(abs string) bool {
 
 // foreign reports the parts of a machine that hold neither the person's work nor programs' data: settings, other users' homes, devices and the
 // inside of other processes.
-func foreign(abs string) bool {
+func (j *judge) foreign(abs string) bool {
 	if strings.HasSuffix(abs, ".pub") {
 		return false // the public half of a key
 	}
@@ -211,6 +214,9 @@ func foreign(abs string) bool {
 	switch top {
 	case "etc", "usr", "root", "boot", "sys", "lib", "lib64", "sbin", "bin":
 		return true
+	case "home", "Users":
+		own := j.env.Places.Home
+		return path.Dir(own) == "/"+top && abs != own && !strings.HasPrefix(abs, own+"/") && !j.env.Places.Writable(unglob(abs))
 	case "proc":
 		return rest == "" || rest[0] >= '0' && rest[0] <= '9'
 	case "dev":
@@ -223,6 +229,35 @@ func foreign(abs string) bool {
 	return false
 }
 
+// endless reports the devices that can be read forever.
+func endless(abs string) bool {
+	return abs == "/dev/zero" || abs == "/dev/urandom" || abs == "/dev/random"
+}
+
+// bounded reports a command that stops reading by itself, however much there is.
+func bounded(argv []string) bool {
+	if metadataOnly(argv) {
+		return true
+	}
+	base := path.Base(argv[0])
+	switch base {
+	case "head", "ghead", "timeout", "gtimeout", "read", "shuf", "sort", "openssl", "gpg", "ssh-keygen", "true", "false", ":":
+		return true
+	}
+	for _, a := range argv[1:] {
+		switch {
+		case strings.HasPrefix(a, "count="), base == "cmp" && strings.HasPrefix(a, "-n"), base == "cmp" && strings.HasPrefix(a, "--bytes"):
+			return true
+		case base == "od" && (strings.HasPrefix(a, "-N") || strings.HasPrefix(a, "--read-bytes")), base == "hexdump" && strings.HasPrefix(a, "-n"), base == "xxd" && strings.HasPrefix(a, "-l"),
+			base == "grep" && (strings.HasPrefix(a, "-m") || strings.HasPrefix(a, "-q") || strings.HasPrefix(a, "--max-count")):
+			return true
+		case (base == "sed" || base == "gsed") && strings.HasSuffix(a, "q"), strings.HasSuffix(base, "awk") && strings.Contains(a, "exit"):
+			return true
+		}
+	}
+	return false
+}
+
 // writePath judges creating or changing the file a word names.
 func (j *judge) writePath(word string) {
 	if word == "" || word == "-" || j.remote {
@@ -231,6 +266,9 @@ func (j *judge) writePath(word string) {
 	abs := j.resolve(word)
 	k := j.kind(word, abs)
 	if k == place.Sink {
+		if abs == "/dev/tty" {
+			j.ask("shell.terminal", "writes to the terminal itself, past everything that records what is shown")
+		}
 		return
 	}
 	j.effect(Writes)
@@ -256,6 +294,25 @@ func (j *judge) writePath(word string) {
 	default:
 		j.ask("shell.write-outside", "writes outside the folders that may be written: "+plain(word))
 	}
+}
+
+// hiddenFile objects to writing text of the command's own into a file that tools take as their settings.
+func (j *judge) hiddenFile(word string) {
+	if abs := j.resolve(word); known(abs) && obeyed(path.Base(abs)) && j.env.Places.Writable(unglob(abs)) {
+		j.ask("shell.hidden", "changes a hidden file, which tools obey and listings do not show: "+plain(word))
+	}
+}
+
+// obeyed reports a hidden file that programs started in its folder take as their settings. Lists of what to leave out and empty markers are not.
+func obeyed(name string) bool {
+	if len(name) < 2 || name[0] != '.' || name == ".." || strings.HasSuffix(name, "ignore") {
+		return false
+	}
+	switch name {
+	case ".gitkeep", ".keep", ".nojekyll", ".editorconfig", ".mailmap":
+		return false
+	}
+	return true
 }
 
 // protected refuses changing what must never be changed by a command.

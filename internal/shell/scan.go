@@ -101,13 +101,20 @@ func tooDeep(src string) bool {
 	return strings.Count(src, "()") > MaxCommands
 }
 
-// tooMany bounds the number of commands before the parser builds a tree of them.
+// tooMany bounds the number of commands, expansions and words before the parser builds a tree of them.
 func tooMany(src string) bool {
-	n := 0
+	n, dollars, words := 0, 0, 0
 	for i := 0; i < len(src); i++ {
-		if c := src[i]; c == ';' || c == '|' || c == '&' {
+		switch src[i] {
+		case ';', '|', '&':
 			n++
+		case '$':
+			dollars++
+		case ' ', '\t', '\n':
+			if i > 0 && src[i-1] > ' ' {
+				words++
+			}
 		}
 	}
-	return n > maxSigns
+	return n > maxSigns || dollars > maxDollars || words > maxBlanks
 }

@@ -134,11 +134,12 @@ type Files interface {
 // Env is everything an analysis depends on besides the text.
 type Env struct {
 	Places    place.Layout
-	Cwd       string            // absolute; empty means unknown
-	Vars      map[string]string // variables the shell will start with; HOME, USER and PWD are filled in from Places and Cwd
-	Hosts     host.List         // hosts that may be talked to without asking
-	Sandboxed bool              // no network, writes only under the roots and a private /tmp, secrets hidden; otherwise nothing is Harmless
-	Files     Files             // nil: nothing is known to exist
+	Cwd       string              // absolute; empty means unknown
+	Vars      map[string]string   // variables the shell will start with; HOME, USER and PWD are filled in from Places and Cwd
+	Hosts     host.List           // hosts that may be talked to without asking
+	Services  map[string][]string // hosts behind the symbolic names of the command table, such as "registry:python"; all must be in Hosts
+	Sandboxed bool                // no network, writes only under the roots and a private /tmp, secrets hidden; otherwise nothing is Harmless
+	Files     Files               // nil: nothing is known to exist
 }
 
 // Limits on what is looked at. Beyond them the answer is Forbidden, never "looked at in part".

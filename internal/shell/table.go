@@ -40,6 +40,8 @@ type spec struct {
 	single bool   // options are whole words after one dash
 	first  bool   // options end at the first operand
 	verbs  bool   // judged by the first verb among the words
+	at     string // what it must reach: a host, socket, remote, or a name of Env.Services
+	links  bool   // makes an executable unless told to stop before
 	subs   map[string]*spec
 	prefix []prefixSpec // subcommands given as "list-*"
 }
@@ -94,26 +96,57 @@ var table = sync.OnceValue(func() map[string]*spec {
 
 // parseTable reads the notation described at the head of commands.txt.
 func parseTable(text string) (map[string]*spec, error) {
-	t := make(map[string]*spec, 1024)
-	for n, line := range strings.Split(text, "\n") {
+	t := make(map[string]*spec, 4096)
+	r := reader{free: make([]spec, 0, 512)}
+	n := -1
+	for line := range strings.SplitSeq(text, "\n") {
+		n++
+		if line == "" || line[0] == '#' {
+			continue
+		}
 		if i := strings.Index(line, " #"); i >= 0 {
 			line = line[:i]
 		}
-		f := strings.Fields(line)
-		if len(f) == 0 || strings.HasPrefix(f[0], "#") {
+		f := r.split(line)
+		if len(f) == 0 {
 			continue
 		}
 		if len(f) < 2 {
 			return nil, fmt.Errorf("commands.txt:%d: want a class and a name, found %q", n+1, line)
 		}
-		if err := parseLine(t, f); err != nil {
+		if err := r.line(t, f); err != nil {
 			return nil, fmt.Errorf("commands.txt:%d: %w", n+1, err)
 		}
 	}
 	return t, nil
 }
 
-func parseLine(t map[string]*spec, f []string) error {
+// reader holds what reading one table needs again and again: thousands of descriptions are cut from a few slabs, words from one slice.
+type reader struct {
+	free  []spec
+	words []string
+}
+
+// make returns a new, empty description.
+func (r *reader) make() *spec {
+	if len(r.free) == cap(r.free) {
+		r.free = make([]spec, 0, cap(r.free))
+	}
+	r.free = r.free[:len(r.free)+1]
+	return &r.free[len(r.free)-1]
+}
+
+// split cuts a line into its words, which are valid until the next call.
+func (r *reader) split(line string) []string {
+	r.words = r.words[:0]
+	for w := range strings.FieldsSeq(line) {
+		r.words = append(r.words, w)
+	}
+	return r.words
+}
+
+// line reads one description.
+func (r *reader) line(t map[string]*spec, f []string) error {
 	name, code, _ := strings.Cut(f[0], ":")
 	cl, ok := classNames[name]
 	if !ok {
@@ -133,12 +166,15 @@ func parseLine(t map[string]*spec, f []string) error {
 		}
 	}
 	attrs.class, attrs.code = cl, code
-	return insert(t, f[1:words], attrs)
+	return r.insert(t, f[1:words], &attrs)
 }
 
 func isSubWord(s string) bool {
-	return (s[0] != '-' && s[0] != '+' || !strings.Contains(s, ":")) && !strings.Contains(s, "=") && s != "strict" && s != "single" && s != "first" && s != "verbs"
+	return (s[0] != '-' && s[0] != '+' || !strings.Contains(s, ":")) && !strings.Contains(s, "=") && !flagWords[s]
 }
+
+// flagWords are the attributes without a value.
+var flagWords = set("strict single first verbs links")
 
 // attribute reads one token after the names.
 func (s *spec) attribute(tok string) error {
@@ -152,7 +188,7 @@ func (s *spec) attribute(tok string) error {
 		if s.opts == nil {
 			s.opts = make(map[string]byte, 4)
 		}
-		for _, o := range strings.Split(tok[:i], ",") {
+		for o := range strings.SplitSeq(tok[:i], ",") {
 			s.opts[o] = tok[i+1]
 		}
 	case tok == "strict":
@@ -163,6 +199,10 @@ func (s *spec) attribute(tok string) error {
 		s.first = true
 	case tok == "verbs":
 		s.verbs = true
+	case tok == "links":
+		s.links = true
+	case key == "at" && val != "":
+		s.at = val
 	case key == "op" && val != "":
 		s.roles = val
 	case key == "skip" && len(val) == 1 && isDigits(val):
@@ -174,11 +214,11 @@ func (s *spec) attribute(tok string) error {
 }
 
 // insert puts attrs under every combination of the comma-separated names.
-func insert(t map[string]*spec, words []string, attrs spec) error {
-	for _, name := range strings.Split(words[0], ",") {
+func (r *reader) insert(t map[string]*spec, words []string, attrs *spec) error {
+	for name := range strings.SplitSeq(words[0], ",") {
 		s := t[name]
 		if s == nil {
-			s = &spec{}
+			s = r.make()
 			t[name] = s
 		}
 		if len(words) > 1 {
@@ -188,17 +228,19 @@ func insert(t map[string]*spec, words []string, attrs spec) error {
 			if s.subs == nil {
 				s.subs = make(map[string]*spec, 8)
 			}
-			if err := insert(s.subs, words[1:], attrs); err != nil {
+			if err := r.insert(s.subs, words[1:], attrs); err != nil {
 				return err
 			}
-			s.gather()
+			if strings.Contains(words[1], "*") {
+				s.gather()
+			}
 			continue
 		}
 		if s.class != classNone {
 			return fmt.Errorf("want each name once, found %q again", name)
 		}
 		subs, prefix := s.subs, s.prefix
-		*s = attrs
+		*s = *attrs
 		s.subs, s.prefix = subs, prefix
 	}
 	return nil

@@ -212,7 +212,7 @@ func (j *judge) man(args []string) flow {
 }
 
 func (j *judge) less(args []string) flow {
-	s := &spec{opts: map[string]byte{"-o": 'w', "-O": 'w', "--log-file": 'w', "--LOG-FILE": 'w', "-k": '?', "--lesskey-file": '?', "--lesskey-src": '?', "--lesskey-content": '!', "-p": 'v', "--pattern": 'v', "-t": '.', "-T": '?', "-b": 'v', "-h": 'v', "-j": 'v', "-x": 'v', "-y": 'v', "-z": 'v', "-P": 'v', "-D": 'v'}}
+	s := &spec{opts: map[string]byte{"-o": 'w', "-O": 'w', "--log-file": 'w', "--LOG-FILE": 'w', "-k": '?', "--lesskey-file": '?', "--lesskey-src": '?', "--lesskey-content": '!', "-p": 'v', "--pattern": 'v', "-t": '.', "-T": '?', "-X": '.', "-F": '.', "-I": '.', "-b": 'v', "-h": 'v', "-j": 'v', "-x": 'v', "-y": 'v', "-z": 'v', "-P": 'v', "-D": 'v'}}
 	var rest []string
 	for _, a := range args {
 		if len(a) > 1 && a[0] == '+' {
@@ -482,6 +482,10 @@ func (j *judge) kubectl(args []string) flow {
 	}
 	rest := args[i+1:]
 	switch args[i] {
+	case "version":
+		if contains(rest, "--client") || contains(rest, "--client=true") {
+			return flow{}
+		}
 	case "get", "describe":
 		for _, a := range rest {
 			for _, r := range strings.Split(strings.ToLower(a), ",") {

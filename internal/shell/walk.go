@@ -16,6 +16,7 @@ func (j *judge) stmtsFlow(list []*syntax.Stmt) flow {
 	out := flow{piped: true, known: true}
 	for _, s := range list {
 		f := j.stmt(s)
+		j.ends(f)
 		out.known = out.known && f.known
 		out.text += f.text
 		out.net = out.net || f.net
@@ -54,10 +55,18 @@ func (j *judge) stmt(s *syntax.Stmt) flow {
 		j.wrote(w, out)
 	}
 	if len(written) > 0 {
+		j.ends(out)
 		out = flow{piped: true, known: true}
 	}
 	j.stdin = saved
 	return out
+}
+
+// ends objects to a command that would read forever.
+func (j *judge) ends(f flow) {
+	if f.endless {
+		j.ask("shell.endless", "reads a device that never ends, and nothing in the pipe stops it")
+	}
 }
 
 // truncated objects to emptying a file: a redirection with nothing to write into it.
@@ -150,6 +159,7 @@ func (j *judge) binary(c *syntax.BinaryCmd) flow {
 		})
 	}
 	a := j.stmt(c.X)
+	j.ends(a)
 	var b flow
 	if c.Op == syntax.AndStmt {
 		// What follows && only runs if the left side worked, so a cd on the left holds on the right; afterwards either may be true.
@@ -157,7 +167,7 @@ func (j *judge) binary(c *syntax.BinaryCmd) flow {
 	} else {
 		j.maybe(func() { b = j.stmt(c.Y) })
 	}
-	return flow{piped: true, known: a.known && b.known && c.Op == syntax.AndStmt, text: a.text + b.text, net: a.net || b.net}
+	return flow{piped: true, known: a.known && b.known && c.Op == syntax.AndStmt, text: a.text + b.text, net: a.net || b.net, endless: b.endless}
 }
 
 func (j *judge) ifClause(c *syntax.IfClause) flow {
@@ -172,18 +182,39 @@ func (j *judge) ifClause(c *syntax.IfClause) flow {
 
 // loop judges a body that may run any number of times: whatever it assigns is unknown when it starts.
 func (j *judge) loop(n syntax.Node, body func()) {
+	for _, name := range j.assigned(n) {
+		j.setVar(name, anything)
+	}
+	j.maybe(body)
+}
+
+// assigned lists the variables set anywhere inside a loop. It is remembered, because a loop inside a loop is asked again and again.
+func (j *judge) assigned(n syntax.Node) []string {
+	if names, ok := j.assigns[n]; ok {
+		return names
+	}
+	var names []string
+	add := func(name string) {
+		if !contains(names, name) {
+			names = append(names, name)
+		}
+	}
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.Assign:
 			if n.Name != nil {
-				j.setVar(n.Name.Value, anything)
+				add(n.Name.Value)
 			}
 		case *syntax.WordIter:
-			j.setVar(n.Name.Value, anything)
+			add(n.Name.Value)
 		}
 		return true
 	})
-	j.maybe(body)
+	if j.assigns == nil {
+		j.assigns = make(map[syntax.Node][]string, 4)
+	}
+	j.assigns[n] = names
+	return names
 }
 
 func (j *judge) forClause(c *syntax.ForClause) {
@@ -203,7 +234,7 @@ func (j *judge) forClause(c *syntax.ForClause) {
 				if j.stopped() {
 					return
 				}
-				j.loop(&syntax.Block{Stmts: c.Do}, func() {
+				j.loop(c, func() {
 					j.setVar(name, v)
 					j.stmts(c.Do)
 				})
@@ -315,7 +346,7 @@ func (j *judge) test(x syntax.TestExpr) {
 func (j *judge) call(c *syntax.CallExpr, redirs []*syntax.Redirect, written *[]string) flow {
 	j.pos = c.Pos()
 	j.name = ""
-	j.netSubst = false
+	j.netSubst, j.endless = false, false
 	argv := j.fields(c.Args)
 	if len(argv) > 0 {
 		j.name = plain(argv[0])
@@ -347,6 +378,7 @@ func (j *judge) call(c *syntax.CallExpr, redirs []*syntax.Redirect, written *[]s
 	if len(c.Assigns) > 0 {
 		j.vars = restore
 	}
+	out.endless = (j.endless || j.stdin.endless) && len(argv) > 0 && !bounded(argv)
 	if len(argv) > 0 && writesNothing(argv) && len(*written) > 0 {
 		j.truncated(*written)
 	}
@@ -464,12 +496,15 @@ func (j *judge) redirect(r *syntax.Redirect) string {
 	case syntax.RdrInOut:
 		j.readPath(target)
 		j.writePath(target)
+		j.hiddenFile(target)
 		return ">>" + target
 	case syntax.AppOut, syntax.AppAll:
 		j.writePath(target)
+		j.hiddenFile(target)
 		return ">>" + target
 	default:
 		j.writePath(target)
+		j.hiddenFile(target)
 		if r.N != nil && r.N.Value == "2" {
 			return ""
 		}
