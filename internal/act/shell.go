@@ -24,6 +24,9 @@ import (
 // shellTimeout is how long a command may run.
 const shellTimeout = 300 * time.Second
 
+// notRun begins the outcome of a command that was not started.
+const notRun = "not run: "
+
 // Shell is the actuator behind the target "shell": one command, in the sandbox or
 // not at all.
 type Shell struct {
@@ -62,7 +65,7 @@ func (s Shell) Act(ctx context.Context, p gate.Permit) (Outcome, error) {
 	}
 	argv, err := command(a.Args())
 	if err != nil {
-		return Failed("not run: %v", err), nil
+		return Failed(notRun+"%v", err), nil
 	}
 	pty, _ := a.Args().Get("PTY")
 	spec := sandbox.Spec{
@@ -96,7 +99,7 @@ func (s Shell) run(ctx context.Context, spec sandbox.Spec, files []gate.File, wh
 		return err
 	})
 	if err != nil {
-		return Failed("not run: %v", err)
+		return Failed(notRun+"%v", err)
 	}
 	o := shellOutcome(r)
 	o.Text += k.note

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,12 +13,10 @@ import (
 	"passepartout/internal/flight"
 	"passepartout/internal/gate"
 	"passepartout/internal/memory"
-	"passepartout/internal/place"
 	"passepartout/internal/proto"
 	"passepartout/internal/sandbox"
 	"passepartout/internal/secret"
 	"passepartout/internal/sexp"
-	"passepartout/internal/undo"
 )
 
 // inbox is where captured headings go, relative to the memex.
@@ -109,41 +106,20 @@ func (d *Daemon) witness(ruling string) (happened, known bool) {
 	return false, false
 }
 
-// openUndo opens the memory of what files looked like before the agent changed
-// them. It reads nothing that is the daemon's own.
-func (d *Daemon) openUndo() (*undo.Store, error) {
-	dir := filepath.Join(d.s.StateDir, "undo")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	own := place.Layout{Home: d.s.Home, User: d.s.User, Own: d.hidden()}
-	return undo.Open(dir, undo.Options{Now: d.now, Skip: func(p string) bool { return own.Kind(p) == place.Own }})
-}
-
-// unreadable names what a walk through a directory must not look into: the gates
-// judged the directory, not every file in it.
-func (d *Daemon) unreadable(path string) bool {
-	layout := place.Layout{Home: d.s.Home, User: d.s.User, Own: d.hidden()}
-	switch layout.Kind(path) {
-	case place.Secret, place.Own, place.Process, place.Device, place.Unknown:
-		return true
-	case place.Ordinary, place.Sink, place.System, place.Top, place.Agent, place.Startup:
-	}
-	return false
-}
-
 // actuators are all that can be done.
 func (d *Daemon) actuators() (*act.Table, error) {
 	history := act.History{Files: d.undo, Memory: d.memory}
 	memex := act.Memex{Store: d.memory, Now: d.now, Inbox: inbox}
 	files := act.Files{History: history, Label: memex.Label, Skip: d.unreadable}
-	tools, err := act.NewToolbox(slices.Concat(files.Tools(), memex.Tools(), history.Tools())...)
+	tools, err := act.NewToolbox(slices.Concat(files.Tools(), memex.Tools(), history.Tools(), act.Web{}.Tools(), act.Plain())...)
 	if err != nil {
 		return nil, err
 	}
+	shell := act.Shell{Dir: d.s.MemexDir, WriteRoots: d.writeRoots(), Hidden: d.hidden(), History: history}
 	all := []act.Actuator{
 		tools,
-		act.Shell{Dir: d.s.MemexDir, WriteRoots: d.writeRoots(), Hidden: d.hidden(), History: history},
+		shell,
+		act.Tests{Shell: shell},
 		act.Speaker{Channel: "system", Deliver: d.broadcast},
 	}
 	for _, c := range channels {

@@ -1,0 +1,32 @@
+package daemon
+
+import (
+	"os"
+	"path/filepath"
+
+	"passepartout/internal/place"
+	"passepartout/internal/undo"
+)
+
+// openUndo opens the memory of what files looked like before the agent changed
+// them. It reads nothing that is the daemon's own.
+func (d *Daemon) openUndo() (*undo.Store, error) {
+	dir := filepath.Join(d.s.StateDir, "undo")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	own := place.Layout{Home: d.s.Home, User: d.s.User, Own: d.hidden()}
+	return undo.Open(dir, undo.Options{Now: d.now, Skip: func(p string) bool { return own.Kind(p) == place.Own }})
+}
+
+// unreadable names what a walk through a directory must not look into: the gates
+// judged the directory, not every file in it.
+func (d *Daemon) unreadable(path string) bool {
+	layout := place.Layout{Home: d.s.Home, User: d.s.User, Own: d.hidden()}
+	switch layout.Kind(path) {
+	case place.Secret, place.Own, place.Process, place.Device, place.Unknown:
+		return true
+	case place.Ordinary, place.Sink, place.System, place.Top, place.Agent, place.Startup:
+	}
+	return false
+}
