@@ -113,6 +113,7 @@ type session struct {
 	talk  []llm.Message
 	taint proto.Taint
 	said  []string
+	seen  []string // addresses in what tools returned
 	logs  []string // what was decided and what came of it, one line each
 
 	grants []grant  // what the person agreed to for this session

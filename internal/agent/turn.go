@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"passepartout/internal/act"
@@ -174,6 +175,22 @@ func (t *turn) listen() phase {
 
 // hear adds to the conversation. When it is too long a quarter of it goes at once,
 // so that its beginning stays the same for many turns and a provider can keep it.
+// maxSeen is how many addresses of what was read are remembered.
+const maxSeen = 200
+
+// see remembers the addresses in a tool's result, so that showing them again is
+// not mistaken for carrying something away.
+func (s *session) see(out act.Outcome) {
+	if out.Quiet {
+		return
+	}
+	for _, l := range gate.Links(out.Text) {
+		if !slices.Contains(s.seen, l) {
+			s.seen = keep(append(s.seen, l), maxSeen)
+		}
+	}
+}
+
 func (s *session) hear(m llm.Message) {
 	if s.talk = append(s.talk, m); len(s.talk) > maxTalk {
 		s.talk = keep(s.talk, maxTalk*3/4)
@@ -199,7 +216,7 @@ func (t *turn) cause(proposer string) proto.Cause {
 func (t *turn) facts() gate.Facts {
 	sig := t.sig
 	sig.Taint = sig.Taint.Join(t.s.taint)
-	return gate.Facts{Now: t.a.Now(), Signal: sig, Said: append([]string(nil), t.s.said...), World: t.a.World}
+	return gate.Facts{Now: t.a.Now(), Signal: sig, Said: append([]string(nil), t.s.said...), Seen: append([]string(nil), t.s.seen...), World: t.a.World}
 }
 
 // judge decides the action. What may be done is decided once more, and recorded,
@@ -293,6 +310,7 @@ func (t *turn) act(ctx context.Context) phase {
 // engine as the next, deeper signal.
 func (t *turn) outcome(ctx context.Context, out act.Outcome) phase {
 	t.s.taint = t.s.taint.Join(out.Taint)
+	t.s.see(out)
 	switch {
 	case ctx.Err() != nil:
 		t.stopped(context.Cause(ctx))

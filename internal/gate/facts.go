@@ -15,6 +15,7 @@ type Facts struct {
 	Now    time.Time
 	Signal proto.Signal
 	Said   []string // the requester's own words in this session, oldest first, without credentials
+	Seen   []string // addresses the session has read in what tools returned, see [Links]
 	World  World    // nil: nothing exists and nothing is known
 
 	effect   proto.Effect // set by the chain from its catalog
@@ -164,6 +165,9 @@ func (r Ruling) Facts() sexp.Plist {
 	if len(f.Said) > 0 {
 		p = p.With("SAID", sexp.Strings(f.Said))
 	}
+	if len(f.Seen) > 0 {
+		p = p.With("SEEN", sexp.Strings(f.Seen))
+	}
 	if f.approval != nil {
 		p = p.With("APPROVAL", f.approval.plist().List())
 	}
@@ -197,7 +201,7 @@ func factsOf(p sexp.Plist) (Facts, error) {
 	if err != nil {
 		return Facts{}, fmt.Errorf("recorded facts: %w", err)
 	}
-	f := Facts{Now: now, Said: texts(p, "SAID")}
+	f := Facts{Now: now, Said: texts(p, "SAID"), Seen: texts(p, "SEEN")}
 	f.Signal.Kind, _ = proto.ParseKind(string(p.Word("KIND")))
 	f.Signal.Body = sexp.P(sexp.Keyword("SENSOR"), sexp.Keyword(strings.ToUpper(p.Text("SENSOR"))))
 	if d, ok := p.Get("DEPTH"); ok {

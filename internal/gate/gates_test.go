@@ -201,6 +201,20 @@ func TestLinksAskOnceOthersHaveSpoken(t *testing.T) {
 	})
 }
 
+func TestAddressesTheSessionHasReadMayBeShownToTheOwner(t *testing.T) {
+	f := facts()
+	f.Signal.Taint.Untrusted = true
+	f.Seen = gate.Links("![badge](https://other.org/b?id=1) see https://other.org/page?x=1, login at https://third.net/")
+	run(t, standard(t, policy()), f, []step{
+		{"an address that was read", "cli.message", []string{"TEXT", "it says https://other.org/page?x=1"}, gate.Allow, ""},
+		{"a page with a picture, as it was read", "cli.message", []string{"TEXT", "![badge](https://other.org/b?id=1)"}, gate.Allow, ""},
+		{"an address with more in it", "cli.message", []string{"TEXT", "it says https://other.org/page?x=1&y=c2VjcmV0"}, gate.Ask, "network.link"},
+		{"a read and a new address", "cli.message", []string{"TEXT", "https://other.org/page?x=1 https://other.org/new?d=1"}, gate.Ask, "network.link"},
+		{"a read address under another name", "cli.message", []string{"TEXT", "[docs.example.org](https://third.net/)"}, gate.Ask, "network.link"},
+		{"a new picture", "cli.message", []string{"TEXT", "![x](https://third.net/?d=c2VjcmV0)"}, gate.Deny, "network.embedded"},
+	})
+}
+
 func TestINV12CredentialsNeverEnterARuling(t *testing.T) {
 	f := facts()
 	f.World = world{marks: map[string]string{"hunter2": "password", "s3same": "vault:door"}}

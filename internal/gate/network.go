@@ -74,6 +74,9 @@ func (v *view) message(text string) Verdict {
 	}
 	low := strings.ToLower(text)
 	links := linksIn(text, low)
+	if len(links) > 0 && !v.outbound() && v.read(links) {
+		return Pass()
+	}
 	foreign := slices.DeleteFunc(host.FindAll(text), func(h host.Host) bool { return v.hosts.Allows(h) })
 	if len(foreign) > 0 {
 		if h, ok := v.embedded(low); ok {
@@ -92,6 +95,30 @@ func (v *view) message(text string) Verdict {
 		return Verdict{Decision: Ask, Code: "network.link", Reason: fmt.Sprintf("the text links to %s after reading what others wrote or what is private", foreign[0])}
 	}
 	return Pass()
+}
+
+// read reports whether the session has read every one of these addresses, or the
+// requester named it. Shown again to the owner they carry nothing new away.
+func (v *view) read(links []link) bool {
+	return !slices.ContainsFunc(links, func(l link) bool {
+		if shown, named := shownHost(l.label); named {
+			if h, err := host.Parse(l.target); err != nil || h.Name() != shown.Name() {
+				return true // the words around it are new, and they lie
+			}
+		}
+		return !slices.Contains(v.facts.Seen, l.target) &&
+			!slices.ContainsFunc(v.facts.Said, func(s string) bool { return strings.Contains(s, l.target) })
+	})
+}
+
+// Links lists the addresses in a text that a reader's program would make
+// clickable, for [Facts.Seen].
+func Links(text string) []string {
+	var out []string
+	for _, l := range linksIn(text, strings.ToLower(text)) {
+		out = append(out, l.target)
+	}
+	return out
 }
 
 // embedded finds a host that is not listed in what a reader's program loads by

@@ -85,7 +85,7 @@ func section(p sexp.Plist, key sexp.Keyword) (sexp.Plist, error) {
 	}
 	s, err := plist(v)
 	if err != nil {
-		return sexp.Plist{}, &FrameError{"frame.shape", fmt.Errorf(":%s: %w", key, err)}
+		return sexp.Plist{}, &FrameError{"frame.shape", fmt.Errorf("%s: %w", key, err)}
 	}
 	for _, k := range [...]sexp.Keyword{"ACTION", "SENSOR", "STATUS", "DECISION"} {
 		if v, ok := s.Get(k); ok && word(v) != "" {

@@ -306,12 +306,12 @@ func (v Verb) check(args sexp.Plist) (sexp.Plist, error) {
 		val, ok := args.Get(p.Name)
 		if !ok {
 			if p.Required {
-				return sexp.Plist{}, fmt.Errorf("argument :%s is missing", p.Name)
+				return sexp.Plist{}, fmt.Errorf("argument %s is missing", p.Name)
 			}
 			continue
 		}
 		if !p.Type.fits(val) {
-			return sexp.Plist{}, fmt.Errorf("argument :%s is %s: want %s", p.Name, brief(val), p.Type)
+			return sexp.Plist{}, fmt.Errorf("argument %s is %s: want %s", p.Name, brief(val), p.Type)
 		}
 	}
 	return args.Sorted(), nil
