@@ -37,10 +37,7 @@ func (t *turn) parse(r llm.Reply) (a proto.Action, message bool, err error) {
 	}
 	if data != nil {
 		a, err = v.Decode(t.addressed(data), c)
-		if !errors.Is(err, proto.ErrNotAction) {
-			return a, false, err
-		}
-		text = r.Text
+		return a, false, err
 	}
 	if r.Note != "" {
 		text = strings.TrimSpace(text + "\n\n" + r.Note)
@@ -122,7 +119,7 @@ func withoutThought(s string) (string, error) {
 	return s, nil
 }
 
-var exampleWords = regexp.MustCompile(`(?i)\b(for example|for instance|an example|e\.g\.|such as|would look like|might look like|could look like|looks like this|would be written|syntax|hypothetical|do not run|don't run|not run)\b`)
+var exampleWords = regexp.MustCompile(`(?i)\b(for example|for instance|an example|e\.g\.|such as|would look like|might look like|could look like|looks like this|would be written|syntax|hypothetical|do not run|don't run|not run|you (?:can|could|would|might|may)|i could|one could|if you (?:want|like|wish))\b`)
 
 func soundsLikeExample(before string) bool { return exampleWords.MatchString(before) }
 
@@ -264,12 +261,13 @@ func readLisp(body string, cut, alone bool) (out []sexp.Value, n int, err error)
 // a text that the model ended by itself.
 func readList(src string, cut bool) (sexp.Value, int, error) {
 	v, n, err := readOne(src)
-	if err == nil {
-		return v, n, nil
+	curly := err == nil && strings.ContainsAny(src[:n], "“”„‟") && !strings.Contains(src[:n], `"`)
+	if err == nil && !curly {
+		return v, n, escapes(src[:n])
 	}
 	if fixed := strings.NewReplacer("“", `"`, "”", `"`, "„", `"`, "‟", `"`).Replace(src); fixed != src {
 		if v, n, ferr := readOne(fixed); ferr == nil {
-			return v, unfixed(src, n), nil
+			return v, unfixed(src, n), escapes(fixed[:n])
 		}
 		src = fixed
 	}
@@ -283,10 +281,28 @@ func readList(src string, cut bool) (sexp.Value, int, error) {
 	}
 	for k := 1; k <= 4; k++ {
 		if v, n, ferr := readOne(whole + strings.Repeat(")", k)); ferr == nil {
-			return v, min(n, len(src)), nil
+			return v, min(n, len(src)), escapes(whole)
 		}
 	}
 	return nil, 0, err
+}
+
+// escapes refuses strings with the escapes of other languages: to Lisp "a\nb" is
+// anb, and the model meant something else.
+func escapes(src string) error {
+	inside := false
+	for i := 0; i < len(src); i++ {
+		switch {
+		case src[i] == '"':
+			inside = !inside
+		case src[i] == '\\':
+			i++
+			if inside && i < len(src) && src[i] != '"' && src[i] != '\\' {
+				return fmt.Errorf("the escape \\%c in a string: want the character itself, since a backslash stands only before a quotation mark or a backslash", src[i])
+			}
+		}
+	}
+	return nil
 }
 
 // unfixed is where in src the n-th byte of its repaired form lies; curly marks are

@@ -1,0 +1,4 @@
+package agent
+
+// ReadReply is the parser without the turn around it.
+var ReadReply = readReply
