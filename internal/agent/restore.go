@@ -13,9 +13,9 @@ import (
 	"passepartout/internal/sexp"
 )
 
-// A Witness says whether the effect that a ruling permitted happened, for a plan
-// the program died in the middle of. known is false when it cannot tell.
-type Witness func(ruling string) (happened, known bool)
+// A Witness says whether the effect of a plan happened that the program died in
+// the middle of. known is false when it cannot tell.
+type Witness func(flight.Plan) (happened, known bool)
 
 func (a *Agent) step(name string) {
 	if a.Step != nil {
@@ -52,7 +52,7 @@ func (a *Agent) Restore(saw Witness) error {
 func (a *Agent) settle(p flight.Plan, saw Witness) error {
 	state, result := flight.Unknown, "the program ended while it was carried out; whether it happened is not known"
 	if saw != nil {
-		switch happened, known := saw(p.Ruling); {
+		switch happened, known := saw(p); {
 		case known && happened:
 			state, result = flight.Done, "it was carried out; the program ended before it could report"
 		case known:

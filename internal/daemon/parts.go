@@ -95,15 +95,19 @@ func (d *Daemon) openPlans() error {
 	return err
 }
 
-// witness asks the memex whether a ruling's effect on it happened. Of effects
+// witness asks the memex whether a plan's effect on it happened. Its history is
+// written before its files, so what is not in there did not happen. Of effects
 // elsewhere it knows nothing.
-func (d *Daemon) witness(ruling string) (happened, known bool) {
+func (d *Daemon) witness(p flight.Plan) (happened, known bool) {
+	if name := p.Name(); p.Ruling == "" || name != "tool.capture" && name != "tool.org-edit" {
+		return false, false
+	}
 	for _, op := range d.memory.History() {
-		if ruling != "" && strings.HasSuffix(op.Label, "("+ruling+")") {
+		if strings.HasSuffix(op.Label, " ("+p.Ruling+")") {
 			return true, true
 		}
 	}
-	return false, false
+	return false, true
 }
 
 // actuators are all that can be done.

@@ -96,11 +96,10 @@ func (b *Board) next() (Plan, bool) {
 	return p, true
 }
 
-// boardHead begins a new file. The states must be known to Org before a heading
-// uses one.
-const boardHead = `#+TITLE: Flight plans
+// boardHead begins a new file: a heading, because that is what can be inserted.
+// The states must be known to Org before a heading uses one.
+const boardHead = `* What this file is
 #+TODO: PLAN APPROVED STARTED | DONE DENIED EXPIRED FAILED UNKNOWN
-
 What waited, or waits, for your approval. This is a view: changing a state here
 answers nothing. Answer with =passepartout approve TOKEN=.
 `
@@ -121,7 +120,7 @@ func (b *Board) put(p Plan) error {
 	}
 	text := entry(p).Format(1)
 	if _, ok := view.File(b.file); !ok {
-		text = boardHead + "\n" + text
+		text = boardHead + text
 	}
 	tx.Edits = []memory.Edit{{File: b.file, Change: memory.Change{Kind: memory.Insert, Value: text}}}
 	_, err := b.store.Apply(ctx, tx)
