@@ -215,14 +215,7 @@ func (a *agenda) show(n *node, s *stamp, kind string, day, date int32) {
 func (a *agenda) fill(it *AgendaItem, l agendaLine) {
 	a.v.fill(&it.Object, l.n, int(l.s.head))
 	it.Day, it.Kind, it.Days, it.Timed = dateOf(l.day), l.kind, int(l.date-l.day), l.clock >= 0
-	switch l.s.kind {
-	case stampDeadline:
-		it.Stamp = it.Object.Deadline
-	case stampScheduled:
-		it.Stamp = it.Object.Scheduled
-	default:
-		it.Stamp, _ = org.ParseTimestamp(l.n.of.Text(org.Span{Start: int(l.s.start), End: int(l.s.end)})) // parsed before
-	}
+	it.Stamp = *l.s.ts
 }
 
 func (l agendaLine) compare(m agendaLine) int {

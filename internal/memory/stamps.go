@@ -2,6 +2,8 @@ package memory
 
 import (
 	"bytes"
+	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,15 +23,15 @@ const (
 // stamp is a date of a headline, small enough to keep for every one of them.
 // Days count from the day 0000-12-31, as Emacs counts.
 type stamp struct {
-	head       int32
-	start, end int32 // offsets in the file
-	day, last  int32 // first day, and last one of a range
-	every      int32 // repeater, 0 for none
-	lead       int32 // days of warning or delay, -1 if not given
-	kind       stampKind
-	unit       byte // of the repeater: h d w m y
-	hour       int8
-	clock      int32 // minute of the day, -1 without a time
+	head      int32
+	ts        *org.Timestamp
+	day, last int32 // first day, and last one of a range
+	every     int32 // repeater, 0 for none
+	lead      int32 // days of warning or delay, -1 if not given
+	kind      stampKind
+	unit      byte // of the repeater: h d w m y
+	hour      int8
+	clock     int32 // minute of the day, -1 without a time
 }
 
 // findStamps collects the dates of all headlines the agenda may show.
@@ -72,8 +74,8 @@ func (n *node) planStamps(h org.Headline, r *record, line []byte) {
 		}
 	}
 	if r.bits&(bitCommented|bitArchived) == 0 {
-		n.addStamp(h, stampDeadline, d, org.Span{})
-		n.addStamp(h, stampScheduled, s, org.Span{})
+		n.addStamp(h, stampDeadline, d)
+		n.addStamp(h, stampScheduled, s)
 	}
 }
 
@@ -96,7 +98,7 @@ func mayHoldDate(b []byte) bool {
 func (n *node) plainStamps(h org.Headline) {
 	c := h.Contents()
 	for _, s := range c.Timestamps {
-		n.addRaw(h, s.Raw, s.Span)
+		n.addRaw(h, s.Raw)
 	}
 	for _, p := range h.Properties() {
 		for v := p.Value; ; {
@@ -109,35 +111,30 @@ func (n *node) plainStamps(h org.Headline) {
 			if end < 0 {
 				break
 			}
-			n.addRaw(h, v[:end+1], org.Span{})
+			n.addRaw(h, v[:end+1])
 			v = v[end+1:]
 		}
 	}
 }
 
-func (n *node) addRaw(h org.Headline, raw string, at org.Span) {
+func (n *node) addRaw(h org.Headline, raw string) {
 	ts, err := org.ParseTimestamp(raw)
 	if err != nil {
 		return
-	}
-	if at.Empty() {
-		sec := n.sectionSpan(h.Index())
-		at.Start = sec.Start + max(0, bytes.Index(n.section(h.Index()), []byte(raw)))
-		at.End = at.Start + len(raw)
 	}
 	kind := stampPlain
 	if strings.Contains(raw, "--<") {
 		kind = stampRange
 	}
-	n.addStamp(h, kind, ts, at)
+	n.addStamp(h, kind, ts)
 }
 
-func (n *node) addStamp(h org.Headline, kind stampKind, ts org.Timestamp, at org.Span) {
+func (n *node) addStamp(h org.Headline, kind stampKind, ts org.Timestamp) {
 	if ts.IsZero() || !ts.Active || ts.Diary || ts.Start.IsZero() {
 		return
 	}
 	s := stamp{
-		head: int32(h.Index()), start: int32(at.Start), end: int32(at.End), kind: kind,
+		head: int32(h.Index()), ts: &ts, kind: kind,
 		day: dayOf(ts.Start), last: dayOf(ts.Start), lead: -1, hour: int8(ts.Start.Hour()), clock: -1,
 	}
 	if ts.HasTime {
@@ -157,6 +154,21 @@ func (n *node) addStamp(h org.Headline, kind stampKind, ts org.Timestamp, at org
 		s.lead = leadDays(ts.Warn)
 	}
 	n.stamps = append(n.stamps, s)
+}
+
+// planned is the timestamp of a planning word, which headline i is known to have.
+// It was parsed when the file was read, unless the agenda leaves the headline out.
+func (n *node) planned(i int, kind stampKind) org.Timestamp {
+	k, _ := slices.BinarySearchFunc(n.stamps, int32(i), func(s stamp, i int32) int { return cmp.Compare(s.head, i) })
+	for ; k < len(n.stamps) && n.stamps[k].head == int32(i); k++ {
+		if n.stamps[k].kind == kind {
+			return *n.stamps[k].ts
+		}
+	}
+	if kind == stampDeadline {
+		return n.of.Headline(i).Deadline()
+	}
+	return n.of.Headline(i).Scheduled()
 }
 
 // leadDays turns a warning or delay into days, with Emacs's mean lengths.

@@ -220,10 +220,10 @@ func (v *View) fill(o *Object, n *node, i int) {
 		o.Todo, o.Done = n.todos[r.todo-1], r.bits&bitDone != 0
 	}
 	if r.bits&bitScheduled != 0 {
-		o.Scheduled = h.Scheduled()
+		o.Scheduled = n.planned(i, stampScheduled)
 	}
 	if r.bits&bitDeadline != 0 {
-		o.Deadline = h.Deadline()
+		o.Deadline = n.planned(i, stampDeadline)
 	}
 	if r.bits&bitClosed != 0 {
 		o.Closed = h.Closed()
