@@ -361,7 +361,7 @@ func (j *judge) shellAdmin(base string, args []string) flow {
 
 // history judges reading, writing or clearing the record of commands.
 func (j *judge) history(base string, args []string) {
-	if base == "history" && len(args) == 0 {
+	if base == "history" && (len(args) == 0 || isDigits(args[0])) {
 		j.ask("shell.read-history", "shows earlier commands, in which credentials are often found")
 	}
 	for i, a := range args {

@@ -22,8 +22,14 @@ type search struct {
 	either  bool   // an "or" or a "not" lets more through than the tests say
 	pattern string // the last -name pattern, with active glob characters
 	narrow  bool   // some test limits what is found by name, age or size
-	deletes bool
-	execs   [][]string
+	actions []action
+}
+
+// action is something a search does to what it finds. Only the tests before it limit what that is.
+type action struct {
+	argv    []string // nil: the files are deleted
+	pattern string
+	narrow  bool
 }
 
 // findProgram judges find: what it prints is harmless, what it runs, writes and deletes is judged.
@@ -67,7 +73,7 @@ func (j *judge) primary(s *search, args []string) int {
 	a := args[0]
 	switch a {
 	case "-delete":
-		s.deletes = true
+		s.actions = append(s.actions, action{nil, s.pattern, s.narrow})
 		return 1
 	case "-exec", "-ok", "-execdir", "-okdir":
 		end := 1
@@ -77,7 +83,9 @@ func (j *judge) primary(s *search, args []string) int {
 		if end == len(args) {
 			j.ask("shell.unfinished", "the command that the search would run has no end, so what belongs to it is not clear")
 		}
-		s.execs = append(s.execs, args[1:end])
+		if end > 1 {
+			s.actions = append(s.actions, action{args[1:end], s.pattern, s.narrow})
+		}
 		if strings.HasSuffix(a, "dir") {
 			j.ask("shell.exec", "runs a command inside every folder found, where the folder's own files can take its place")
 		}
@@ -129,11 +137,11 @@ func activate(p string) string {
 	return strings.NewReplacer("*", "\x01", "?", "\x02", "[", "\x03").Replace(p)
 }
 
-// found is a word for the files a search finds under start.
-func (s *search) found(start string) string {
+// found is a word for the files under start whose names match a pattern.
+func found(start, pattern string) string {
 	name := anything
-	if s.pattern != "" && !strings.Contains(s.pattern, "/") && strings.Trim(unglob(s.pattern), "*?") != "" {
-		name = s.pattern
+	if pattern != "" && !strings.Contains(pattern, "/") && strings.Trim(unglob(pattern), "*?") != "" {
+		name = pattern
 	}
 	return strings.TrimSuffix(start, "/") + "/" + name
 }
@@ -142,35 +150,40 @@ func (s *search) found(start string) string {
 func (j *judge) findActions(s *search) {
 	for _, start := range s.starts {
 		if strings.Trim(unglob(s.pattern), "*?.") != "" && known(start) {
-			abs := j.resolve(s.found(start))
+			abs := j.resolve(found(start, s.pattern))
 			if known(abs) && (j.kind(abs, abs) == place.Secret || j.kind(abs+"/x", abs+"/x") == place.Secret) {
 				j.ask("shell.find-secret", "looks for files in which credentials are kept: "+plain(s.pattern))
 			}
 		}
-		if s.deletes {
-			if s.narrow && !s.either {
-				j.deletePath(s.found(start), true)
-			} else {
+		for _, act := range s.actions {
+			if s.either {
+				act.pattern, act.narrow = "", false
+			}
+			switch {
+			case act.argv != nil:
+				j.execFound(act, start)
+			case act.narrow:
+				j.deletePath(found(start, act.pattern), true)
+			default:
 				j.deletePath(start, true)
 			}
 		}
-		for _, e := range s.execs {
-			if len(e) == 0 {
-				continue
-			}
-			j.execOver(e, s.pattern)
-			argv := make([]string, len(e))
-			for i, w := range e {
-				argv[i] = strings.ReplaceAll(w, "{}", s.found(start))
-			}
-			saved := j.stdin
-			j.stdin = flow{}
-			j.bulk++
-			j.command(argv)
-			j.bulk--
-			j.stdin = saved
-		}
 	}
+}
+
+// execFound judges the command that a search runs for what it finds under start.
+func (j *judge) execFound(act action, start string) {
+	j.execOver(act.argv, act.pattern)
+	argv := make([]string, len(act.argv))
+	for i, w := range act.argv {
+		argv[i] = strings.ReplaceAll(w, "{}", found(start, act.pattern))
+	}
+	saved := j.stdin
+	j.stdin = flow{}
+	j.bulk++
+	j.command(argv)
+	j.bulk--
+	j.stdin = saved
 }
 
 // metadata are the programs that tell about files without showing or changing what is in them.
@@ -178,9 +191,6 @@ var metadata = set("ls gls dir vdir stat gstat file du gdu wc basename dirname e
 
 // readers are the programs that show what is in the files named to them, and do nothing else.
 var readers = set("cat head tail nl tac grep egrep fgrep zgrep zcat jq less more od hexdump xxd strings sort uniq cut diff cmp identify ffprobe pdftotext pdfinfo exiv2 xmllint")
-
-// metadataOnly reports a command that only tells about files.
-func metadataOnly(argv []string) bool { return metadata[path.Base(argv[0])] }
 
 // execOver judges running a command once for every file a search finds. pattern is the search's last test of names.
 //

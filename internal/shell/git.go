@@ -233,6 +233,15 @@ func (j *judge) gitCommand(sub string, args []string) flow {
 		return flow{}
 	case "stash", "bisect", "submodule", "worktree", "reflog", "notes", "sparse-checkout", "bundle", "lfs", "flow", "maintenance", "commit-graph":
 		return j.gitVerb(s, sub, p, args)
+	case "show", "diff", "cat-file":
+		for _, w := range p.operands {
+			if i := strings.IndexByte(w, ':'); i >= 0 {
+				w = w[i+1:] // a file as it was in a revision
+			}
+			if abs := j.resolve(w); known(abs) && settingsName(abs) {
+				j.ask("shell.read-settings", "shows a settings file, where credentials are often kept: "+plain(w))
+			}
+		}
 	case "symbolic-ref":
 		if len(p.operands) == 1 && !p.has("-d", "--delete") {
 			return flow{}

@@ -234,25 +234,26 @@ func endless(abs string) bool {
 	return abs == "/dev/zero" || abs == "/dev/urandom" || abs == "/dev/random"
 }
 
-// bounded reports a command that stops reading by itself, however much there is.
+// finite are the programs that stop reading by themselves, however much there is.
+var finite = set("head ghead timeout gtimeout read shuf sort openssl gpg ssh-keygen true false :")
+
+// bounds are the beginnings of the arguments with which a program stops after so much.
+var bounds = map[string][]string{
+	"dd": {"count="}, "od": {"-N", "--read-bytes"}, "hexdump": {"-n"}, "xxd": {"-l"}, "cmp": {"-n", "--bytes"},
+	"grep": {"-m", "-q", "--max-count"},
+}
+
+// bounded reports a command that stops reading by itself.
 func bounded(argv []string) bool {
-	if metadataOnly(argv) {
-		return true
-	}
 	base := path.Base(argv[0])
-	switch base {
-	case "head", "ghead", "timeout", "gtimeout", "read", "shuf", "sort", "openssl", "gpg", "ssh-keygen", "true", "false", ":":
+	if metadata[base] || finite[base] {
 		return true
 	}
 	for _, a := range argv[1:] {
-		switch {
-		case strings.HasPrefix(a, "count="), base == "cmp" && strings.HasPrefix(a, "-n"), base == "cmp" && strings.HasPrefix(a, "--bytes"):
-			return true
-		case base == "od" && (strings.HasPrefix(a, "-N") || strings.HasPrefix(a, "--read-bytes")), base == "hexdump" && strings.HasPrefix(a, "-n"), base == "xxd" && strings.HasPrefix(a, "-l"),
-			base == "grep" && (strings.HasPrefix(a, "-m") || strings.HasPrefix(a, "-q") || strings.HasPrefix(a, "--max-count")):
-			return true
-		case (base == "sed" || base == "gsed") && strings.HasSuffix(a, "q"), strings.HasSuffix(base, "awk") && strings.Contains(a, "exit"):
-			return true
+		for _, b := range bounds[base] {
+			if strings.HasPrefix(a, b) {
+				return true
+			}
 		}
 	}
 	return false

@@ -38,7 +38,7 @@ var rules = []rule{
 		code: "shell.needs-network",
 		asked: []string{
 			"pip install attrs", "pip3 download attrs", "npm install left-pad", "npm update", "yarn add left-pad", "pnpm add left-pad", "bun add left-pad", "cargo add anyhow", "cargo update", "go get example.org/x@latest", "go mod tidy",
-			"gem install rake", "bundle update", "composer require a/b", "poetry add attrs", "uv add attrs", "uv lock", "conda install numpy", "dotnet restore", "dotnet add package A", "dotnet add app.csproj package A", "dart pub get",
+			"gem install rake", "bundle update", "composer require a/b", "poetry add attrs", "uv add attrs", "uv lock", "conda install numpy", "dotnet restore", "dotnet add package A", "dotnet add app.csproj package A", "dart pub get", "mix deps.get",
 		},
 		harmless: []string{
 			"npm ci", "poetry install", "uv sync", "bundle install", "composer install", "cargo fetch", "go mod download", "go mod verify", "cargo build", "npm test", "npm run lint", "make", "dotnet build", "dotnet add app.csproj reference lib.csproj",
@@ -51,6 +51,7 @@ var rules = []rule{
 		asked: []string{
 			`find . -type f -exec cat {} +`, `find . -name notes -exec head -3 {} \;`, `find . -name '*.go' -exec gofmt -w {} +`, `find . -name '*.md' -exec sh -c 'wc -l "{}"' \;`, `find docs -exec gzip {} \;`, `fd -e md -x pandoc -o out.html`, `fd . -X cat`,
 			`find . -name '*.zip' -exec unzip {} \;`, `find . -type f -ok ./check {} \;`,
+			`find . -exec cat {} + -name '*.md'`, `find . -name '*.md' -o -type f -exec cat {} +`, `find . ! -name '*.md' -exec cat {} +`,
 		},
 		harmless: []string{
 			`find . -type f -exec ls -l {} +`, `find src -exec stat {} \;`, `find . -type f -exec file {} +`, `find . -name '*.c' -exec wc -l {} +`, `find . -exec echo {} \;`, `find . -name '*.json' -exec jq .name {} \;`, `find . -name '*.go' -exec grep -l panic {} +`,
@@ -99,7 +100,7 @@ var rules = []rule{
 	{
 		name:     "a linked program is one that nobody has judged",
 		code:     "shell.executable",
-		asked:    []string{"gcc -Wall a.c -o a", "clang++ a.cc b.cc", "g++ -O2 a.cc --output build/a", "cc a.c", "rustc main.rs", "gcc-13 a.c"},
+		asked:    []string{"gcc -Wall a.c -o a", "clang++ a.cc b.cc", "g++ -O2 a.cc --output build/a", "cc a.c", "rustc main.rs", "gcc-13 a.c", "ghc Main.hs", "gcc -Wno-cast-align a.c"},
 		harmless: []string{"gcc -c a.c -o a.o", "clang -fsyntax-only a.c", "gcc -E a.c", "gcc --version", "clang -S a.c", "make a", "go build ./...", "cargo build"},
 	},
 	{
@@ -111,8 +112,8 @@ var rules = []rule{
 	{
 		name:     "blame shows a file's content as cat does",
 		code:     "shell.read-settings",
-		asked:    []string{"git blame settings.py", "git annotate -L 1,5 conf/settings.yaml"},
-		harmless: []string{"git blame main.go", "git blame HEAD~3 main.go"},
+		asked:    []string{"git blame settings.py", "git annotate -L 1,5 conf/settings.yaml", "git show HEAD~2:app/config.json", "git diff settings.ini", "git diff HEAD -- config.toml"},
+		harmless: []string{"git blame main.go", "git blame HEAD~3 main.go", "git show HEAD:main.go", "git diff main HEAD"},
 	},
 }
 
