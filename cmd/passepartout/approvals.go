@@ -12,13 +12,16 @@ import (
 )
 
 func (a *app) approvalsCommand() *cobra.Command {
-	return &cobra.Command{
+	var all bool
+	c := &cobra.Command{
 		Use: "approvals", Short: "List the actions that wait for a person", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.approvals(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.approvals(cmd.Context(), all) },
 	}
+	c.Flags().BoolVar(&all, "all", false, "also how the last ones ended")
+	return c
 }
 
-func (a *app) approvals(ctx context.Context) error {
+func (a *app) approvals(ctx context.Context, all bool) error {
 	c, err := a.connect(ctx, "cli")
 	if err != nil {
 		return err
@@ -28,18 +31,25 @@ func (a *app) approvals(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v, _ := r.Payload.Get("PENDING")
-	list, _ := v.(sexp.List)
-	out := make([]map[string]any, 0, list.Len())
-	for _, item := range list.Items() {
-		l, _ := item.(sexp.List)
-		p, err := sexp.AsPlist(l)
-		if err != nil {
-			return fmt.Errorf("the daemon's answer: %w", err)
-		}
+	open, err := plistsOf(r.Payload, "PENDING")
+	if err != nil {
+		return err
+	}
+	ended, err := plistsOf(r.Payload, "ENDED")
+	if err != nil {
+		return err
+	}
+	out := make([]map[string]any, 0, len(open))
+	for _, p := range open {
 		out = append(out, questionJSON(p))
 	}
+	if !all {
+		ended = nil
+	}
 	if a.json {
+		for _, p := range ended {
+			out = append(out, map[string]any{"token": p.Text("TOKEN"), "action": p.Text("NAME"), "state": strings.ToLower(string(p.Word("STATE"))), "fate": p.Text("TEXT"), "result": p.Text("RESULT")})
+		}
 		return a.printJSON(out)
 	}
 	if len(out) == 0 {
@@ -51,7 +61,26 @@ func (a *app) approvals(ctx context.Context) error {
 			fmt.Fprintf(a.out, "    asks: %s\n", printable(r))
 		}
 	}
+	for _, p := range ended {
+		fmt.Fprintf(a.out, "%s  %s: %s\n", p.Text("TOKEN"), p.Text("NAME"), printable(p.Text("TEXT")))
+	}
 	return nil
+}
+
+// plistsOf reads a list of property lists out of the daemon's answer.
+func plistsOf(p sexp.Plist, key sexp.Keyword) ([]sexp.Plist, error) {
+	v, _ := p.Get(key)
+	list, _ := v.(sexp.List)
+	var out []sexp.Plist
+	for _, item := range list.Items() {
+		l, _ := item.(sexp.List)
+		pl, err := sexp.AsPlist(l)
+		if err != nil {
+			return nil, fmt.Errorf("the daemon's answer: %w", err)
+		}
+		out = append(out, pl)
+	}
+	return out, nil
 }
 
 func questionJSON(p sexp.Plist) map[string]any {
@@ -65,30 +94,50 @@ func questionJSON(p sexp.Plist) map[string]any {
 	}
 	return map[string]any{
 		"token": p.Text("TOKEN"), "session": p.Text("SESSION-ID"), "action": p.Text("NAME"), "args": p.Sub("ARGS").String(),
-		"explanation": p.Text("WHY"), "expires": p.Text("EXPIRES"), "reasons": reasons,
+		"state": "plan", "explanation": p.Text("WHY"), "expires": p.Text("EXPIRES"), "reasons": reasons,
 	}
 }
 
 func (a *app) approveCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "approve TOKEN", Short: "Approve one waiting action and see it carried out", Args: cobra.ExactArgs(1),
+	var once, session, rule bool
+	c := &cobra.Command{
+		Use: "approve TOKEN", Short: "Approve one waiting action and see it carried out",
+		Long: `Approve one waiting action and see it carried out. It is decided again first, and
+may still be refused.
+
+With --session, actions of the same kind are not asked about again in this
+session; with --rule, a rule for them is put on trial in system/rules.org.`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.respond(cmd.Context(), args[0], "APPROVED", "")
+			scope := sexp.Keyword("ONCE")
+			if session {
+				scope = "SESSION"
+			}
+			if err := a.respond(cmd.Context(), args[0], "APPROVED", scope, ""); err != nil || !rule {
+				return err
+			}
+			return a.ruleFrom(args[0])
 		},
 	}
+	f := c.Flags()
+	f.BoolVar(&once, "once", false, "this action only (the default)")
+	f.BoolVar(&session, "session", false, "actions of this kind, for the rest of the session")
+	f.BoolVar(&rule, "rule", false, "and put a rule for actions of this kind on trial")
+	c.MarkFlagsMutuallyExclusive("once", "session", "rule")
+	return c
 }
 
 func (a *app) denyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "deny TOKEN [REASON…]", Short: "Refuse one waiting action; the reason goes back to the proposer", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.respond(cmd.Context(), args[0], "DENIED", strings.Join(args[1:], " "))
+			return a.respond(cmd.Context(), args[0], "DENIED", "ONCE", strings.Join(args[1:], " "))
 		},
 	}
 }
 
 // respond answers a question and waits for what the resumed turn says.
-func (a *app) respond(ctx context.Context, token string, decision sexp.Keyword, reason string) error {
+func (a *app) respond(ctx context.Context, token string, decision, scope sexp.Keyword, reason string) error {
 	c, err := a.connect(ctx, "cli")
 	if err != nil {
 		return err
@@ -97,7 +146,7 @@ func (a *app) respond(ctx context.Context, token string, decision sexp.Keyword, 
 	var early *proto.Message
 	r, err := c.exchange(proto.Message{Kind: proto.Request, Payload: sexp.P(
 		sexp.Keyword("ACTION"), sexp.Keyword("HITL-RESPOND"), sexp.Keyword("TOKEN"), token,
-		sexp.Keyword("DECISION"), decision, sexp.Keyword("REASON"), reason)}, func(m proto.Message) {
+		sexp.Keyword("DECISION"), decision, sexp.Keyword("SCOPE"), scope, sexp.Keyword("REASON"), reason)}, func(m proto.Message) {
 		if m.Kind == proto.Response {
 			early = &m // the turn was quicker than the answer to us
 		}

@@ -20,6 +20,7 @@ import (
 
 	"passepartout/internal/config"
 	"passepartout/internal/daemon"
+	"passepartout/internal/flight"
 )
 
 // config reads the settings once. With --demo, and where nobody has chosen a
@@ -143,6 +144,7 @@ func (a *app) settings(cfg *config.Config, idle time.Duration) daemon.Settings {
 		Assistant: cfg.Assistant, Home: a.getenv("HOME"), User: a.getenv("USER"),
 		PrivacyTags: cfg.PrivacyTags, Hosts: cfg.AllowHosts, WriteRoots: cfg.WriteRoots,
 		Hidden: []string{cfg.ConfigDir, cfg.DataDir}, Secrets: secrets,
+		Approvers:   flight.Approvers{Channels: cfg.Approvers, Elsewhere: cfg.ApproveFrom == "elsewhere"},
 		ApprovalTTL: cfg.ApprovalExpiry, IdleExit: idle,
 		Log: slog.New(slog.NewTextHandler(a.errw, &slog.HandlerOptions{Level: level})),
 	}

@@ -70,6 +70,8 @@ type Config struct {
 	AllowHosts     []string // commands may reach these without being asked about
 	WriteRoots     []string // commands may write below these
 	ApprovalExpiry time.Duration
+	Approvers      []string // channels and senders whose answers count; none: all of the owner's
+	ApproveFrom    string   // anywhere, or elsewhere than where it was asked
 
 	LogLevel     string // debug, info, warn or error
 	JournalBytes int    // size at which a journal segment is full

@@ -188,6 +188,16 @@ var table = []Setting{
 		Doc:   "How long a question waits for your answer. After that the answer is no.",
 	},
 	{
+		Key: "PASSEPARTOUT_APPROVERS", Kind: Words, Example: "cli,tui,telegram:4711", Group: groupSafety,
+		field: func(c *Config) any { return &c.Approvers },
+		Doc:   "Where your answers to questions are taken from: channels, or single senders of one. While this is unset, from every channel on which you are known.",
+	},
+	{
+		Key: "PASSEPARTOUT_APPROVE_FROM", Kind: Choice, Default: "anywhere", Choices: []string{"anywhere", "elsewhere"}, Group: groupSafety,
+		field: func(c *Config) any { return &c.ApproveFrom },
+		Doc:   "With elsewhere, a question must be answered over another channel than the one it was asked on.",
+	},
+	{
 		Key: "PASSEPARTOUT_LOG_LEVEL", Kind: Choice, Default: "info", Choices: []string{"debug", "info", "warn", "error"}, Group: groupRecord, Reloadable: true,
 		field: func(c *Config) any { return &c.LogLevel },
 		Doc:   "How much the daemon says on its standard error.",

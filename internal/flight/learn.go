@@ -34,6 +34,7 @@ type Miner struct {
 type Proposal struct {
 	Rule    gate.Rule // on trial, for an allow rule
 	Answers int       // how often a person said so
+	From    []string  // the tokens of those answers
 	Would   []string  // what it would have answered in the time looked at, without the answers it comes from
 	Scope   []string  // what else it admits, in words
 	Problem string    // why it cannot be a rule; "" when it can
@@ -134,6 +135,9 @@ func (m Miner) propose(es []*evidence) (Proposal, bool) {
 		return Proposal{}, false
 	}
 	p := Proposal{Answers: len(es), Rule: m.rule(es, d)}
+	for _, e := range es {
+		p.From = append(p.From, e.id)
+	}
 	p.Scope = scope(p.Rule, es[0].action)
 	if err := gate.TestRule(p.Rule, m.Policy, m.Vocabulary); err != nil {
 		p.Problem = err.Error()
