@@ -325,8 +325,8 @@ func TestAPlanIsShownInTheMemexAndTheAgentCannotWriteThere(t *testing.T) {
 	p.request(answerMessage(token, "APPROVED"))
 	waitFor(t, board, "* DONE tool.capture")
 	r := p.request(proto.Message{Kind: proto.Request, Target: "TOOL", Payload: sexp.P(
-		sexp.Keyword("ACTION"), sexp.Keyword("READ-FILE"), sexp.Keyword("PATH"), board, sexp.Keyword("EXPLANATION"), "to see what waits there")})
-	if got := r.Payload.Word("STATUS"); got != "DENIED" {
+		sexp.Keyword("ACTION"), sexp.Keyword("READ-FILE"), sexp.Keyword("FILEPATH"), board, sexp.Keyword("EXPLANATION"), "to see what waits there")})
+	if got := r.Payload.Word("STATUS"); got != "DENIED" || !strings.Contains(r.Payload.Text("TEXT"), "self-build.own") {
 		t.Errorf("reading the board as an action is %s, want DENIED: %s", got, r.Payload.Text("TEXT"))
 	}
 }

@@ -267,7 +267,15 @@ func scope(r gate.Rule, a proto.Action) []string {
 			out = append(out, fmt.Sprintf("%s: exactly %q", strings.ToLower(string(c.Arg)), c.Pattern))
 			continue
 		}
-		out = append(out, fmt.Sprintf("%s: %q, where * is any text without a leading - and without ..", strings.ToLower(string(c.Arg)), c.Pattern))
+		star := "any text"
+		switch p, _ := a.Spec().Param(c.Arg); p.Means {
+		case proto.Command:
+			star = "any text, deeper directories too, that does not begin with - and does not lead upwards"
+		case proto.ReadPath, proto.WritePath:
+			star = "any name in that directory"
+		default:
+		}
+		out = append(out, fmt.Sprintf("%s: %q, where * is %s", strings.ToLower(string(c.Arg)), c.Pattern, star))
 	}
 	for _, p := range a.Spec().Params {
 		if !slices.ContainsFunc(r.When, func(c gate.Condition) bool { return c.Arg == p.Name }) {
@@ -310,7 +318,7 @@ func (p Proposal) Org(author string, at time.Time) string {
 	r := p.Rule
 	fmt.Fprintf(&b, "* %s\n:PROPERTIES:\n:DECISION: %s\n:VERB: %s\n", r.Name, r.Decision, r.Verb)
 	for _, c := range r.When {
-		fmt.Fprintf(&b, ":WHEN-%s: %s\n", c.Arg, c.Pattern)
+		fmt.Fprintf(&b, ":WHEN-%s: %s\n", string(c.Arg), c.Pattern)
 	}
 	if len(r.Lifts) > 0 {
 		fmt.Fprintf(&b, ":LIFTS: %s\n", strings.Join(r.Lifts, " "))
