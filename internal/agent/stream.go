@@ -113,15 +113,22 @@ func (t *turn) stream() *stream {
 
 func (t *turn) chunk(p sexp.Plist) { t.emit(proto.StreamChunk, p) }
 
-// endStream tells clients that what they were shown is all, or was not the answer.
+// endStream tells clients that what they were shown was the beginning of the
+// answer, or was not.
 func (t *turn) endStream(final string) {
-	if t.shown == "" {
-		return
-	}
-	end := sexp.P(sexp.Keyword("TEXT"), "")
 	if !strings.HasPrefix(final, t.shown) {
-		end = end.With("RESET", sexp.True)
+		t.retract()
 	}
-	t.chunk(end)
-	t.shown = ""
+	if t.shown != "" {
+		t.chunk(sexp.P(sexp.Keyword("TEXT"), ""))
+		t.shown = ""
+	}
+}
+
+// retract tells clients to forget what they were shown.
+func (t *turn) retract() {
+	if t.shown != "" {
+		t.chunk(sexp.P(sexp.Keyword("TEXT"), "", sexp.Keyword("RESET"), true))
+		t.shown = ""
+	}
 }

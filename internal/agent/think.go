@@ -30,6 +30,9 @@ func (t *turn) think(ctx context.Context) phase {
 	}
 	var message bool
 	t.action, message, err = t.parse(reply)
+	if err != nil || !message {
+		t.retract() // what was shown before it was not the answer
+	}
 	if err != nil {
 		return t.unreadable(reply, err)
 	}

@@ -253,6 +253,7 @@ func (t *turn) refused(id proto.ID, why string) phase {
 		t.finish(Denied, text)
 		return done
 	}
+	t.retract()
 	t.s.hear(llm.Message{Role: llm.Objection, Text: why + acceptable(codesOf(t.ruling)...)})
 	return thinking
 }
