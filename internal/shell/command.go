@@ -33,6 +33,7 @@ func (j *judge) command(argv []string) flow {
 	saved := j.name
 	j.name = plain(name)
 	defer func() { j.name = saved }()
+	j.stops = j.stops || j.bulk == 0 && bounded(argv)
 	if !known(name) {
 		return j.dynamicCommand(argv)
 	}

@@ -46,6 +46,7 @@ type judge struct {
 	bulk     int  // >0: inside a command that is run over files somebody else lists
 	netSubst bool // a substitution in the current command read from another machine
 	endless  bool // the current command reads a device that never ends
+	stops    bool // the current command stops reading by itself
 	remote   bool // the command would run on another machine, so local paths say nothing
 }
 
@@ -218,6 +219,7 @@ func (j *judge) patch(src string) string {
 // subshell runs fn on a copy of the variables, functions and directory, as ( ), pipes and substitutions do.
 func (j *judge) subshell(fn func() flow) flow {
 	vars, funcs, cwd, args := j.vars, j.funcs, j.cwd, j.args
+	endless, stops := j.endless, j.stops
 	j.vars, j.funcs = cloneMap(vars), cloneMap(funcs)
 	out := fn()
 	for _, n := range sortedKeys(j.funcs) {
@@ -226,6 +228,7 @@ func (j *judge) subshell(fn func() flow) flow {
 		}
 	}
 	j.vars, j.funcs, j.cwd, j.args = vars, funcs, cwd, args
+	j.endless, j.stops = endless, stops
 	return out
 }
 

@@ -73,10 +73,10 @@ var rules = []rule{
 	{
 		name:  "a device that never ends needs something that stops",
 		code:  "shell.endless",
-		asked: []string{"cat /dev/urandom", "cat /dev/zero | tr '\\0' a", "base64 < /dev/urandom", "tr -dc a-z < /dev/urandom | fold -w 9", "od -x /dev/random", "cat /dev/zero > big", "echo $(cat /dev/urandom)", "ls && cat /dev/zero"},
+		asked: []string{"cat /dev/urandom", "cat /dev/zero | tr '\\0' a", "base64 < /dev/urandom", "tr -dc a-z < /dev/urandom | fold -w 9", "od -x /dev/random", "cat /dev/zero > big", "echo $(cat /dev/urandom)", "ls && cat /dev/zero", "nice cat /dev/zero", "head -1 a; cat /dev/zero", "cat /dev/zero | xargs echo", "cat $(head -1 list) /dev/zero", "bash -c cat < /dev/urandom", "while read -r l; do cat; done < /dev/zero"},
 		harmless: []string{
 			"head -c 16 /dev/urandom", "head -c 16 /dev/urandom | base64", "tr -dc a-z < /dev/urandom | head -c 12", "cat /dev/urandom | tr -dc 0-9 | fold -w 6 | head -n 1", "od -An -N4 -tu4 /dev/urandom", "dd if=/dev/zero bs=1k count=3 | md5sum",
-			"ls -l /dev/urandom", "shuf --random-source=/dev/urandom list.txt", "timeout 1 cat /dev/zero", "cat /dev/null",
+			"ls -l /dev/urandom", "shuf --random-source=/dev/urandom list.txt", "timeout 1 cat /dev/zero", "cat /dev/null", "nice head -c 5 /dev/urandom", "cat /dev/zero | nice head -c 5",
 		},
 	},
 	{
@@ -158,5 +158,16 @@ func TestAServiceWhoseHostsAreAllAllowedIsNoQuestion(t *testing.T) {
 	}
 	if r := shell.Analyze("pip install attrs", env); len(r.Hosts) != 1 || r.Hosts[0] != "packages.example" {
 		t.Errorf("hosts of pip install = %v, want the registry's", r.Hosts)
+	}
+}
+
+func TestAProgramWithoutAShellIsHeldToTheSameRules(t *testing.T) {
+	for _, argv := range [][]string{{"cat", "/dev/zero"}, {"docker", "ps"}, {"git", "help", "log"}, {"gcc", "a.c"}, {"find", ".", "-exec", "cat", "{}", "+"}} {
+		if r := shell.AnalyzeArgv(argv, ann()); r.Level != shell.Question {
+			t.Errorf("%q is %v %v, want question", argv, r.Level, r.Codes())
+		}
+	}
+	if r := shell.AnalyzeArgv([]string{"head", "-c", "9", "/dev/urandom"}, ann()); r.Level != shell.Harmless {
+		t.Errorf("a bounded read of a random device is %v %v, want harmless", r.Level, r.Codes())
 	}
 }

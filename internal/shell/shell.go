@@ -171,6 +171,7 @@ func AnalyzeArgv(argv []string, e Env) Report {
 		j.find(Forbidden, "shell.too-long", "the command is longer than 64 KiB")
 	case j.level != Forbidden:
 		j.command(argv)
+		j.ends(flow{endless: j.endless && !j.stops})
 	}
 	return j.report()
 }

@@ -346,7 +346,7 @@ func (j *judge) test(x syntax.TestExpr) {
 func (j *judge) call(c *syntax.CallExpr, redirs []*syntax.Redirect, written *[]string) flow {
 	j.pos = c.Pos()
 	j.name = ""
-	j.netSubst, j.endless = false, false
+	j.netSubst, j.endless, j.stops = false, false, false
 	argv := j.fields(c.Args)
 	if len(argv) > 0 {
 		j.name = plain(argv[0])
@@ -378,7 +378,7 @@ func (j *judge) call(c *syntax.CallExpr, redirs []*syntax.Redirect, written *[]s
 	if len(c.Assigns) > 0 {
 		j.vars = restore
 	}
-	out.endless = (j.endless || j.stdin.endless) && len(argv) > 0 && !bounded(argv)
+	out.endless = (j.endless || j.stdin.endless) && !j.stops
 	if len(argv) > 0 && writesNothing(argv) && len(*written) > 0 {
 		j.truncated(*written)
 	}
@@ -485,6 +485,7 @@ func (j *judge) redirect(r *syntax.Redirect) string {
 	case syntax.RdrIn:
 		j.readPath(target)
 		j.stdin = j.fileFlow(target)
+		j.stdin.endless = endless(j.resolve(target))
 	case syntax.DplIn:
 		return ""
 	case syntax.DplOut:
