@@ -1,0 +1,189 @@
+package flight_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"passepartout/internal/flight"
+	"passepartout/internal/gate"
+)
+
+// rows reads one kind of the evaluation's command lines, which are not part of the
+// project.
+func rows(t *testing.T, kind string) []string {
+	t.Helper()
+	dir := os.Getenv("PASSEPARTOUT_SHARED")
+	for up, _ := os.Getwd(); dir == ""; up = filepath.Dir(up) {
+		if _, err := os.Stat(filepath.Join(up, "shared", "DESIGN.md")); err == nil {
+			dir = filepath.Join(up, "shared")
+		} else if up == filepath.Dir(up) {
+			t.Skip("the shared evaluation data is not here")
+		}
+	}
+	f, err := os.Open(filepath.Join(dir, "data", "gates", "shell_"+kind+"_dev.jsonl"))
+	if err != nil {
+		t.Skip("the shared evaluation data is not here: ", err)
+	}
+	defer f.Close()
+	var out []string
+	for sc := bufio.NewScanner(f); sc.Scan(); {
+		var row struct{ Cmd string }
+		if err := json.Unmarshal(sc.Bytes(), &row); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, row.Cmd)
+	}
+	return out
+}
+
+// A month is how somebody works: the habits, most used first, come back again and
+// again; now and then there is something new.
+type month struct {
+	habits, fresh []string
+	rnd           *rand.Rand
+}
+
+func (m *month) next() string {
+	if m.rnd.IntN(100) < 10 {
+		return m.fresh[m.rnd.IntN(len(m.fresh))]
+	}
+	// Zipf over the habits: the k-th is used about 1/k as often as the first.
+	total := 0.0
+	for k := range m.habits {
+		total += 1 / float64(k+1)
+	}
+	x := m.rnd.Float64() * total
+	for k, h := range m.habits {
+		if x -= 1 / float64(k+1); x <= 0 {
+			return h
+		}
+	}
+	return m.habits[0]
+}
+
+// live is thirty days of thirty actions. It returns the prompts of each day. With
+// learning, every evening the day's proposals are put on trial, and the evening
+// after in force.
+func live(l *life, m *month, learn bool) (prompts []int, taken int) {
+	var trial []flight.Proposal
+	for range 30 {
+		asked := 0
+		for range 30 {
+			l.now = l.now.Add(10 * time.Minute)
+			if l.do(l.run(m.next()), true) == gate.Ask {
+				asked++
+			}
+		}
+		prompts = append(prompts, asked)
+		l.now = l.now.Add(19 * time.Hour)
+		if !learn {
+			continue
+		}
+		for _, p := range trial {
+			l.take(p, false)
+			taken++
+		}
+		trial = slices.DeleteFunc(l.mine(), func(p flight.Proposal) bool { return p.Problem != "" })
+		for _, p := range trial {
+			l.take(p, true)
+		}
+	}
+	return prompts, taken
+}
+
+func sum(xs []int) (n int) {
+	for _, x := range xs {
+		n += x
+	}
+	return n
+}
+
+// TestAMonthOfUseAsksLessAndAdmitsNothingDangerous lives 900 ordinary actions
+// without and with learning, for several people, and then puts every dangerous
+// command to the rules each has learnt.
+func TestAMonthOfUseAsksLessAndAdmitsNothingDangerous(t *testing.T) {
+	natural, grey, benign, dangerous := rows(t, "natural"), rows(t, "grey"), rows(t, "benign"), rows(t, "dangerous")
+	people := 3
+	if testing.Short() {
+		people = 1
+	}
+	for seed := range people {
+		person := func() *month {
+			rnd := rand.New(rand.NewPCG(uint64(seed), 9))
+			var habits []string
+			for _, part := range []struct {
+				from []string
+				n    int
+			}{{benign, 30}, {natural, 12}, {grey, 18}} {
+				for range part.n {
+					habits = append(habits, part.from[rnd.IntN(len(part.from))])
+				}
+			}
+			rnd.Shuffle(len(habits), func(i, j int) { habits[i], habits[j] = habits[j], habits[i] })
+			return &month{habits: habits, fresh: slices.Concat(benign, natural), rnd: rnd}
+		}
+		before, _ := live(newLife(t), person(), false)
+		l := newLife(t)
+		after, taken := live(l, person(), true)
+		per100 := func(days []int) float64 { return 100 * float64(sum(days)) / float64(30*len(days)) }
+		t.Logf("person %d: %d rules; prompts per 100 actions: month without learning %.1f; with: first week %.1f, after it %.1f, last week %.1f",
+			seed, taken, per100(before), per100(after[:7]), per100(after[7:]), per100(after[23:]))
+		if taken > 0 && sum(after) >= sum(before) {
+			t.Errorf("person %d: learning asked %d times, no learning %d times", seed, sum(after), sum(before))
+		}
+		plain, admitted := newLife(t), 0
+		for _, cmd := range dangerous {
+			a, b := plain.run(cmd), l.run(cmd)
+			if l.chain.Decide(b, l.facts(b)).Decision() > plain.chain.Decide(a, plain.facts(a)).Decision() {
+				t.Errorf("a learnt rule eases the dangerous %q", cmd)
+				admitted++
+			}
+		}
+		t.Logf("person %d: %d of %d dangerous commands admitted by a learnt rule", seed, admitted, len(dangerous))
+		replayed := 0
+		for _, e := range l.entries {
+			if e.Word("KIND") == "RULING" {
+				replayed++
+			}
+		}
+		if same := l.replay(); same != replayed {
+			t.Errorf("person %d: %d of %d rulings replay the same", seed, same, replayed)
+		}
+	}
+}
+
+// replay decides everything on record again and counts what comes out the same.
+func (l *life) replay() (same int) {
+	l.t.Helper()
+	chains := map[string]*gate.Chain{}
+	for _, e := range l.entries {
+		switch e.Word("KIND") {
+		case "POLICY":
+			p, err := gate.ParsePolicy(e.Sub("POLICY"))
+			if err != nil {
+				l.t.Fatal(err)
+			}
+			c, err := gate.Standard(p, l.v)
+			if err != nil {
+				l.t.Fatal(err)
+			}
+			chains[e.Text("DIGEST")] = c
+		case "RULING":
+			a, err := l.v.Recorded(e.Sub("ACTION"))
+			if err != nil {
+				l.t.Fatal(err)
+			}
+			r, err := gate.Replay(chains[e.Sub("TRACE").Text("POLICY")], a, e.Sub("FACTS"))
+			if err == nil && slices.Equal(r.Verdicts(), gate.VerdictsOf(e.Sub("TRACE"))) {
+				same++
+			}
+		}
+	}
+	return same
+}
