@@ -165,6 +165,9 @@ func (j *job) awaitInfant() {
 	if j.infantFD <= 0 {
 		return
 	}
+	// Its parent is gone. The signal that should have told it so is lost when
+	// it changes its credentials, so it may be about to start the command.
+	_ = unix.PidfdSendSignal(j.infantFD, unix.SIGKILL, nil, 0) // fails when it is gone, too
 	for {
 		_, err := unix.Poll([]unix.PollFd{{Fd: int32(j.infantFD), Events: unix.POLLIN}}, -1)
 		if !errors.Is(err, unix.EINTR) {
@@ -172,4 +175,34 @@ func (j *job) awaitInfant() {
 		}
 	}
 	unix.Close(j.infantFD)
+}
+
+// awaitStopped waits until a process stands still, or is gone. A signal acts
+// before its process returns from the kernel, so this takes moments.
+func awaitStopped(pid int) {
+	for range 1000 {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			return
+		}
+		if _, rest, ok := strings.Cut(string(stat), ") "); !ok || strings.HasPrefix(rest, "T") || strings.HasPrefix(rest, "Z") {
+			return
+		}
+		time.Sleep(100 * time.Microsecond)
+	}
+}
+
+// childrenOf lists the children of a process.
+func childrenOf(pid int) []int {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	if err != nil {
+		return nil
+	}
+	var out []int
+	for f := range strings.FieldsSeq(string(raw)) {
+		if n, err := strconv.Atoi(f); err == nil {
+			out = append(out, n)
+		}
+	}
+	return out
 }

@@ -91,7 +91,7 @@ func (j *job) run(ctx context.Context, stdin io.Reader) (Result, error) {
 			_ = j.stdin.Close()
 		})
 	}
-	stop := context.AfterFunc(limited, func() { _ = proc.Kill() })
+	stop := context.AfterFunc(limited, func() { j.kill(proc) })
 	defer stop()
 	failure := j.supervise(limited, proc)
 	j.finish(proc, stdin)
@@ -242,13 +242,28 @@ func (j *job) launch() (*os.Process, error) {
 		return nil, fmt.Errorf("%w: starting the stage: %w", ErrUnavailable, err)
 	}
 	if err := j.release(proc.Pid); err != nil {
-		_ = proc.Kill()
+		j.kill(proc)
 		_, _ = proc.Wait()
+		_ = j.control.Close() // a stage that waits to be let go ends
 		j.awaitInfant()
 		j.readers.Wait()
 		return nil, fmt.Errorf("%w: %w %s", ErrUnavailable, err, j.err.output())
 	}
 	return proc, nil
+}
+
+// kill ends the sandbox, whatever it is doing. The stage is the init of its PID
+// namespace and takes everything along. Bubblewrap stands outside of the one it
+// made, and its child may not know yet that it should die with it: it is held
+// still, so that it can make no other, and its children go first.
+func (j *job) kill(proc *os.Process) {
+	if j.method == Bubblewrap && unix.Kill(proc.Pid, unix.SIGSTOP) == nil {
+		awaitStopped(proc.Pid)
+		for _, pid := range childrenOf(proc.Pid) {
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+	}
+	_ = proc.Kill()
 }
 
 // release puts the init of the new PID namespace into the control group, so

@@ -298,6 +298,26 @@ func TestNoControlGroupIsLeftBehind(t *testing.T) {
 	})
 }
 
+func TestADeadlineAtAnyMomentOfTheSetUpLeavesNothingRunning(t *testing.T) {
+	onEach(t, func(t *testing.T, b *box) {
+		m := marker(9)
+		for ms := range 30 {
+			s := b.spec("sleep " + m)
+			s.Limits.Wall = time.Duration(1+2*ms) * time.Millisecond
+			// The deadline may pass before there is a sandbox: then it is an
+			// error that nothing was run.
+			if res, err := sandbox.Run(t.Context(), s); err == nil && res.Cause != sandbox.TimedOut {
+				t.Errorf("after %v: ended by %v", s.Limits.Wall, res.Cause)
+			} else if err != nil && !errors.Is(err, sandbox.ErrUnavailable) {
+				t.Errorf("after %v: %v", s.Limits.Wall, err)
+			}
+		}
+		if n := survivors(t, m); n != 0 {
+			t.Errorf("%d processes outlived their sandbox", n)
+		}
+	})
+}
+
 func TestASandboxKilledFromOutsideCountsAsRun(t *testing.T) {
 	onEach(t, func(t *testing.T, b *box) {
 		m := marker(8)
