@@ -239,8 +239,11 @@ func (j *judge) tabled(s *spec, args []string) flow {
 	if s.links && len(p.operands) > 0 && !stopsEarly(args) {
 		j.ask("shell.executable", "makes a program that nobody has judged")
 	}
-	if at != "" && (s.class == classNet || s.class == classFetch || s.at != "") && !offline(args) {
-		j.reach(s.class, at)
+	if at == "lock" && len(p.operands) > 0 {
+		at = root.at // a package named here is not one that the lock file pins
+	}
+	if at != "" && (s.class == classNet || s.class == classFetch || s.at != "") {
+		j.reach(s.class, at, args)
 	}
 	return j.classAnswer(s, args)
 }
@@ -256,23 +259,17 @@ func stopsEarly(args []string) bool {
 	return false
 }
 
-// offline reports an option that keeps a program from reaching for the network.
+// offline reports an option that keeps a package manager from reaching for its registry.
 func offline(args []string) bool {
-	for _, a := range args {
-		switch a {
-		case "--offline", "--no-index", "--frozen-offline", "--local":
-			return true
-		}
-	}
-	return false
+	return contains(args, "--offline") || contains(args, "--no-index") || contains(args, "--local")
 }
 
 // reach judges what a program must be able to talk to, which it cannot from inside the sandbox. Looking something up in a registry brings nothing
 // in, and what a lock file pins is fetched by every build: neither is a question.
-func (j *judge) reach(c class, at string) {
+func (j *judge) reach(c class, at string, args []string) {
 	j.effect(Network)
 	switch {
-	case at == "lock", c == classNet && strings.HasPrefix(at, "registry:"):
+	case at == "lock", strings.HasPrefix(at, "registry:") && (c == classNet || offline(args)):
 		return
 	case at == "socket":
 		j.ask("shell.needs-socket", "works only through the control socket of a daemon, which the sandbox keeps away")
@@ -374,7 +371,7 @@ func (j *judge) verb(s *spec, args []string) flow {
 	if !reads {
 		return j.classAnswer(&spec{}, args)
 	}
-	j.reach(classNet, s.at)
+	j.reach(classNet, s.at, args)
 	return flow{net: true}
 }
 

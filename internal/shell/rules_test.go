@@ -30,7 +30,7 @@ var rules = []rule{
 	{
 		name:     "a container client works only through the socket of its daemon",
 		code:     "shell.needs-socket",
-		asked:    []string{"docker ps -a", "docker images", "docker logs web", "docker inspect web", "docker image history app", "docker build -t app .", "podman ps", "docker compose ps", "docker-compose logs", "crictl images"},
+		asked:    []string{"docker ps -a", "docker images", "docker logs web", "docker inspect web", "docker image history app", "docker ps --local", "docker build -t app .", "podman ps", "docker compose ps", "docker-compose logs", "crictl images"},
 		harmless: []string{"docker --version", "docker ps --help", "docker compose config", "docker context ls"},
 	},
 	{
@@ -38,10 +38,10 @@ var rules = []rule{
 		code: "shell.needs-network",
 		asked: []string{
 			"pip install attrs", "pip3 download attrs", "npm install left-pad", "npm update", "yarn add left-pad", "pnpm add left-pad", "bun add left-pad", "cargo add anyhow", "cargo update", "go get example.org/x@latest", "go mod tidy",
-			"gem install rake", "bundle update", "composer require a/b", "poetry add attrs", "uv add attrs", "uv lock", "conda install numpy", "dotnet restore", "dotnet add package A", "dotnet add app.csproj package A", "dart pub get", "mix deps.get",
+			"gem install rake", "bundle update", "composer require a/b", "poetry add attrs", "uv add attrs", "uv lock", "conda install numpy", "dotnet restore", "dotnet add package A", "dotnet add app.csproj package A", "dart pub get", "mix deps.get", "go mod download example.org/x@latest",
 		},
 		harmless: []string{
-			"npm ci", "poetry install", "uv sync", "bundle install", "composer install", "cargo fetch", "go mod download", "go mod verify", "cargo build", "npm test", "npm run lint", "make", "dotnet build", "dotnet add app.csproj reference lib.csproj",
+			"npm ci", "poetry install --only main", "uv sync --only-group dev", "bundle install -j 4", "composer install", "cargo fetch", "go mod download", "go mod verify", "cargo build", "npm test", "npm run lint", "make", "dotnet build", "dotnet add app.csproj reference lib.csproj",
 			"cargo update --offline", "pip install --no-index --find-links=wheels attrs", "npm view left-pad", "cargo search anyhow", "pip list", "uv venv", "poetry new app", "pip install --help",
 		},
 	},
