@@ -152,7 +152,7 @@ func (j *judge) tryShell(text string) {
 		j.limit("shell.too-long", "the code unfolds to much more than 64 KiB")
 		return
 	}
-	if j.depth > MaxDepth-8 || !isCommand(text) {
+	if j.depth > MaxDepth-8 || !j.isCommand(text) {
 		return
 	}
 	k := newJudge(j.env)

@@ -413,10 +413,10 @@ func (j *judge) wrapped(s *spec, operands []string) flow {
 }
 
 // isCommand reports whether a text could be a command line.
-func isCommand(text string) bool {
+func (j *judge) isCommand(text string) bool {
 	if tooDeep(text) || tooMany(text) {
 		return false
 	}
-	list, err := parse(text)
+	list, err := j.parse(text)
 	return err == nil && len(list) > 0
 }

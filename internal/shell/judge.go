@@ -25,6 +25,7 @@ type judge struct {
 	rep   Report
 	level Level
 
+	parser   *syntax.Parser // used again for every inner text; each is read to its end before it is judged
 	vars     map[string]string
 	funcs    map[string]*syntax.Stmt
 	cwd      string // may hold a hole after cd "$x"
@@ -142,7 +143,7 @@ func (j *judge) source(src string) {
 	if j.level == Forbidden && j.depth == 0 {
 		return
 	}
-	list, err := parse(src)
+	list, err := j.parse(src)
 	switch {
 	case err != nil:
 		j.pos = syntax.Pos{}
@@ -175,11 +176,14 @@ func (r *untilReader) Read(b []byte) (int, error) {
 
 // parse returns the statements of a text, and stops reading soon after there are too many. It never leaves the parser's iterator early: the parser
 // would go on to report an error. Nor does it hand out a statement before the end: the body of its here-document may still be to come.
-func parse(src string) ([]*syntax.Stmt, error) {
+func (j *judge) parse(src string) ([]*syntax.Stmt, error) {
+	if j.parser == nil {
+		j.parser = syntax.NewParser(syntax.Variant(syntax.LangBash))
+	}
 	r := &untilReader{Reader: *strings.NewReader(src)}
 	var list []*syntax.Stmt
 	var failed error
-	for s, err := range syntax.NewParser(syntax.Variant(syntax.LangBash)).StmtsSeq(r) {
+	for s, err := range j.parser.StmtsSeq(r) {
 		switch {
 		case err != nil:
 			failed = err

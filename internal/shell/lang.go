@@ -249,7 +249,7 @@ func (j *judge) pythonModule(mod string, args []string) flow {
 // nestedCode judges text that is either shell or code in a language that is not known.
 func (j *judge) nestedCode(text string) {
 	j.code("any", text)
-	if isCommand(unglob(strings.ReplaceAll(text, anything, "x"))) {
+	if j.isCommand(unglob(strings.ReplaceAll(text, anything, "x"))) {
 		j.nested(text)
 	}
 }
