@@ -74,3 +74,19 @@ func BenchmarkLayout100kLines(b *testing.B) {
 		_ = s.View()
 	}
 }
+
+// A megabyte of text made to be slow, a line or a word at a time.
+func BenchmarkHostileMegabyte(b *testing.B) {
+	for name, piece := range map[string]string{
+		"brackets": "[", "links": "[[x", "stars": "*a ", "cells": "|abcd", "rows": "|a|b|c|\n", "word": "x", "wide": "日", "marks": "e\u0301\u0302\u0303", "fences": "```\n", "lines": "\n",
+	} {
+		b.Run(name, func(b *testing.B) {
+			text := strings.Repeat(piece, 1<<20/len(piece))
+			for b.Loop() {
+				s := newScreen(b, 140, 50)
+				s.Fill(1, text)
+				_ = s.View()
+			}
+		})
+	}
+}

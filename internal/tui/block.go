@@ -173,6 +173,26 @@ type question struct {
 	begun            bool   // its first line was shown
 }
 
+// label is the left column of a table of facts.
+func (l look) label(s string, column int) string {
+	return l.paint(roleDim, pad(l.short(s, column-1), column))
+}
+
+// exact shows an argument with every blank where it is.
+func exact(l look, inner, column int, label, text string) []string {
+	var out []string
+	if l.plain {
+		text = ascii(text)
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		for _, part := range chop(line, inner-column) {
+			out = append(out, l.label(label, column)+l.paint(roleStrong, part))
+			label = ""
+		}
+	}
+	return out
+}
+
 // until is when the question lapses, with its day: it may be tomorrow.
 func (q *question) until() string { return q.expires.Format("Mon 2 Jan 15:04:05") }
 
@@ -186,19 +206,23 @@ func (q *question) layout(l look, width int) []string {
 	if q.state != "" {
 		title, r = q.name+": "+q.state, roleBorder
 	}
+	column := len("session ")
+	for _, a := range q.args {
+		key, _, _ := strings.Cut(a, " ")
+		column = max(column, min(ansiWidth(key)+1, inner/2))
+	}
 	var body []string
 	row := func(label, text string, tr role) {
 		for i, line := range strings.Split(text, "\n") {
 			if i > 0 {
 				label = ""
 			}
-			first := l.paint(roleDim, fmt.Sprintf("%-8s", label))
-			body = append(body, wrap(l, inner, first, "        ", []span{{line, tr}})...)
+			body = append(body, wrap(l, inner, l.label(label, column), strings.Repeat(" ", column), []span{{line, tr}})...)
 		}
 	}
 	for _, a := range q.args {
 		key, value, _ := strings.Cut(a, " ")
-		row(strings.ToLower(key), value, roleStrong)
+		body = append(body, exact(l, inner, column, strings.ToLower(key), value)...)
 	}
 	row("why", q.why, rolePlain)
 	for _, reason := range q.reasons {

@@ -57,9 +57,10 @@ func plainASCII(s string) bool {
 }
 
 // reveal is clean for text a person decides on: what cannot be seen is spelled
-// out, so that two different actions never look alike.
+// out, and so are the marks that do so, so that two different actions never look
+// alike.
 func reveal(s string) string {
-	if plainASCII(s) {
+	if plainASCII(s) && strings.IndexByte(s, '\n') < 0 {
 		return s
 	}
 	var b strings.Builder
@@ -67,13 +68,11 @@ func reveal(s string) string {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		switch {
 		case r == utf8.RuneError && n == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[i])
+			fmt.Fprintf(&b, "⟨0x%02X⟩", s[i])
 		case r == '\n':
-			b.WriteByte('\n')
-		case r == '\t':
-			b.WriteString(`\t`)
-		case hidden(r), unicode.Is(unicode.Cf, r), unicode.Is(unicode.Variation_Selector, r), unicode.Is(unicode.Zs, r) && r != ' ':
-			b.WriteString(escaped(r))
+			b.WriteString(lineEnd + "\n")
+		case hidden(r), strings.ContainsRune("⟨"+lineEnd, r), unicode.Is(unicode.Cf, r), unicode.Is(unicode.Variation_Selector, r), unicode.Is(unicode.Zs, r) && r != ' ':
+			fmt.Fprintf(&b, "⟨%U⟩", r)
 		default:
 			b.WriteRune(r)
 		}
@@ -82,15 +81,8 @@ func reveal(s string) string {
 	return b.String()
 }
 
-func escaped(r rune) string {
-	switch {
-	case r < 0x100:
-		return fmt.Sprintf(`\x%02x`, r)
-	case r < 0x10000:
-		return fmt.Sprintf(`\u%04x`, r)
-	}
-	return fmt.Sprintf(`\U%08x`, r)
-}
+// lineEnd shows where a line of revealed text ends: the screen breaks lines too.
+const lineEnd = "↵"
 
 // oneLine is text on a single line, for places that have no more.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
@@ -113,8 +105,12 @@ func ascii(s string) string {
 			return '-'
 		case r == '•' || r == '·' || r == '▪':
 			return '*'
-		case r == '→':
+		case r == '→' || r == '⟩':
 			return '>'
+		case r == '⟨':
+			return '<'
+		case r == '↵':
+			return '$'
 		case r == '…':
 			return '.'
 		case r == '\u00a0':

@@ -300,8 +300,19 @@ func TestQuestionsAnsweredElsewhereCloseHere(t *testing.T) {
 
 func TestWhatAPersonDecidesOnHidesNothing(t *testing.T) {
 	s := newScreen(t, 100, 30)
-	s.ask("t1", "a-7", "rm \u202ecod.txt\u200b\x1b[2K\r")
-	s.wants(`rm \u202ecod.txt\u200b\x1b[2K\x0d`)
+	s.Feed(asked("t1", "a-7", "rm \u202ecod.txt\u200b\x1b[2K\r  two  blanks\nsecond"))
+	s.wants("cmd     rm ⟨U+202E⟩cod.txt⟨U+200B⟩⟨U+001B⟩[2K⟨U+000D⟩  two  blanks↵", "│         second")
+	s.Feed(ruling("t2", "a-8", "shell.run", "DENY", sexp.P(kw("CMD"), "echo \u202eolleh")))
+	s.wants(`(:CMD "echo ⟨U+202E⟩olleh")`)
+}
+
+func TestClearingKeepsWhatNeedsAnAnswer(t *testing.T) {
+	s := newScreen(t, 100, 30)
+	s.exchange("hello", "Hello.")
+	s.ask("t1", "a-7", "curl https://example.org")
+	s.say("/clear")
+	s.lacks("Hello.")
+	s.wants("needs your approval")
 }
 
 func TestCommands(t *testing.T) {

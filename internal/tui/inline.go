@@ -28,6 +28,13 @@ var (
 // todoWords are Org's task states.
 var todoWords = []string{"TODO", "NEXT", "WAITING", "DONE", "CANCELLED"}
 
+// Bounds on how much markup is looked for in one line, and how far: text that is
+// all brackets must not cost more than text that is all letters.
+const (
+	maxMarks = 400
+	maxReach = 2048
+)
+
 // inline splits a line into spans.
 func inline(s string) []span {
 	if !strings.ContainsAny(s, "*_`~=[:") {
@@ -40,7 +47,13 @@ func inline(s string) []span {
 			out = append(out, keywords(s[from:to], rolePlain)...)
 		}
 	}
-	for i := 0; i < len(s); {
+	tries := 0
+	for i := 0; i < len(s) && tries < maxMarks; {
+		if strings.IndexByte("*_`~=[hfm", s[i]) < 0 {
+			i++
+			continue
+		}
+		tries++
 		spans, n := mark(s, i)
 		if n == 0 {
 			i++
@@ -58,11 +71,17 @@ func inline(s string) []span {
 // mark is what a piece of markup at i means, and how long it is; 0 when there is
 // none.
 func mark(s string, i int) ([]span, int) {
+	near := s[i:min(len(s), i+maxReach)]
 	switch c := s[i]; {
 	case c == '[':
-		return bracket(s[i:])
+		if strings.IndexByte(near, ']') > 0 {
+			return bracket(near)
+		}
 	case c == 'h' || c == 'f' || c == 'm':
-		if a := address.FindString(s[i:]); a != "" && (i == 0 || !letter(s[i-1])) {
+		if i > 0 && letter(s[i-1]) {
+			return nil, 0
+		}
+		if a := address.FindString(near); a != "" {
 			a = strings.TrimRight(a, ".,;:!?)'")
 			return []span{{a, roleLink}}, len(a)
 		}
@@ -106,7 +125,7 @@ func emphasised(s string, i int) ([]span, int) {
 			continue
 		}
 		body := s[i+len(e.mark):]
-		end := strings.Index(body, e.mark)
+		end := strings.Index(body[:min(len(body), maxReach)], e.mark)
 		if end <= 0 || body[0] == ' ' || body[end-1] == ' ' {
 			continue
 		}

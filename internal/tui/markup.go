@@ -209,9 +209,12 @@ func (m *markup) code(l look, width int, line string) {
 	}
 }
 
+// maxColumns is how many columns a table may have; more is no table.
+const maxColumns = 64
+
 func isRow(line string) bool {
 	t := strings.TrimSpace(line)
-	return len(t) > 1 && t[0] == '|'
+	return len(t) > 1 && t[0] == '|' && strings.Count(t, "|") <= maxColumns+1
 }
 
 // table lays rows out in columns. Where they do not fit, the widest give way and

@@ -18,7 +18,7 @@ import (
 var pieces = []string{
 	"word", " ", "  ", "\n", "\n\n", "\t", "**bold**", "*", "`code`", "_x_", "# head\n", "* TODO do\n", "** sub\n", "| a | b |\n", "|---|\n", "|", "```go\n", "```\n",
 	"#+begin_src sh\n", "#+end_src\n", "- item\n", "1. one\n", "> quote\n", "---\n", "[t](https://example.org)", "[[x][y]]", "[ ] ", "https://example.org/a_b",
-	"日本語", "👩‍👩‍👧", "é", "e\u0301", "\u202e", "\u200b", "\x1b[31m", "\x1b]0;t\x07", "\r", "\x00", "\xff", "\u0085", "\U000e0041", "supercalifragilisticexpialidocious",
+	"日本語", "👩‍👩‍👧", "é", "e\u0301", "\u202e", "\u200b", "\x1b[31m", "\x1b]0;t\x07", "\r", "\x00", "\xff", "\u0085", "\U000e0041", "⟨U+202E⟩", "⟨", "↵", "supercalifragilisticexpialidocious",
 }
 
 func text(t *rapid.T, label string) string {
@@ -47,9 +47,6 @@ func TestCleanTextCannotDriveTheTerminal(t *testing.T) {
 func TestRevealedTextsDifferWhereTheirSourcesDo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := text(t, "a"), text(t, "b")
-		if strings.Contains(a+b, `\`) {
-			return // an escape that was typed out looks like itself
-		}
 		if a != b && tui.Reveal(a) == tui.Reveal(b) {
 			t.Fatalf("%q and %q both look like %q", a, b, tui.Reveal(a))
 		}

@@ -126,7 +126,29 @@ func fit(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
+	if plainASCII(s[:n+1]) {
+		return s[:n]
+	}
+	// Truncate reads on to the end, which in a very long word is far away. Few
+	// bytes are enough unless letters carry many marks.
+	for _, perCell := range []int{4, 64} {
+		part := ansi.Truncate(head(s, n*perCell+16), n, "")
+		if width(part) >= n-1 { // a wide character may not fit the last cell
+			return part
+		}
+	}
 	return ansi.Truncate(s, n, "")
+}
+
+// head is at most n bytes of a text, ending with a whole character.
+func head(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
 }
 
 // chop breaks a text into pieces of at most n cells, keeping every blank.
