@@ -19,6 +19,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,6 +67,8 @@ type Options struct {
 	Now         func() time.Time
 	NewID       func(prefix string) proto.ID
 	Name        string // what the assistant is called
+	User        string // how it addresses the person, "" for not at all
+	Fallback    string // where a reply goes that came from no channel; "" is cli
 	ApprovalTTL time.Duration
 	Plans       *flight.Log        // what waits for a person; nil: forgotten when the program ends
 	Step        func(name string)  // told of each step of an approval; tests end the process there
@@ -136,6 +139,8 @@ var (
 	// ErrInterrupted is why a turn ended that a person stopped.
 	ErrInterrupted = errors.New("interrupted")
 )
+
+func (o Options) fallback() string { return cmp.Or(o.Fallback, "cli") }
 
 // New returns an agent. Close must be called.
 func New(o Options) (*Agent, error) {

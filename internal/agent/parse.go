@@ -64,7 +64,7 @@ func (t *turn) addressed(data sexp.Value) sexp.Value {
 	if !ok || !strings.EqualFold(name(get(payload, "ACTION")), "MESSAGE") {
 		return data
 	}
-	target := t.a.Table.Resolve("", t.sig.Origin.Channel, "cli")
+	target := t.a.Table.Resolve("", t.sig.Origin.Channel, t.a.fallback())
 	return sexp.NewList(append([]sexp.Value{sexp.Keyword("TARGET"), sexp.Keyword(strings.ToUpper(target))}, l.Items()...)...)
 }
 
@@ -400,7 +400,7 @@ func name(v sexp.Value) string {
 
 // message is text as the proposal to say it to whoever asked.
 func (t *turn) message(text string) sexp.Value {
-	target := t.a.Table.Resolve("", t.sig.Origin.Channel, "cli")
+	target := t.a.Table.Resolve("", t.sig.Origin.Channel, t.a.fallback())
 	return sexp.P(
 		sexp.Keyword("TYPE"), sexp.Keyword("REQUEST"),
 		sexp.Keyword("TARGET"), sexp.Keyword(strings.ToUpper(target)),

@@ -62,11 +62,9 @@ type Config struct {
 	TurnBudget, SessionBudget, JobBudget, DayBudget, MonthBudget string // dollars, or none
 
 	DefaultActuator string
-	SilentActuators []string
-	Heartbeat       time.Duration
 
 	PrivacyTags    []string
-	Sandbox        string   // auto, require or off
+	Sandbox        string   // auto or require
 	AllowHosts     []string // commands may reach these without being asked about
 	WriteRoots     []string // commands may write below these
 	ApprovalExpiry time.Duration

@@ -295,7 +295,7 @@ func TestTheExampleFileLoadsWithEverythingTurnedOn(t *testing.T) {
 		t.Fatalf("the example has %d settings, want %d", len(settings), want)
 	}
 	c := load(t, environ, strings.Join(settings, ""))
-	if c.TCPAddr != "127.0.0.1:9105" || c.Heartbeat != time.Minute {
+	if c.TCPAddr != "127.0.0.1:9105" || c.RequestTimeout != 30*time.Second {
 		t.Errorf("loaded %+v", c)
 	}
 }

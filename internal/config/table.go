@@ -156,22 +156,14 @@ var table = []Setting{
 		Doc:   "Where an answer goes that names no destination and came from none.",
 	},
 	{
-		Key: "SILENT_ACTUATORS", Kind: Words, Default: "cli,tui", Group: groupLoop, Reloadable: true, field: func(c *Config) any { return &c.SilentActuators },
-		Doc: "Destinations whose results are not reasoned about again.",
-	},
-	{
-		Key: "HEARTBEAT_INTERVAL", Kind: Duration, Default: "60s", Min: 1, Max: day, Group: groupLoop, Reloadable: true, field: func(c *Config) any { return &c.Heartbeat },
-		Doc: "How often the daemon looks for what has become due.",
-	},
-	{
 		Key: "PRIVACY_FILTER_TAGS", Kind: Words, Default: "@personal", Example: "@personal,@health", Group: groupSafety, Reloadable: true,
 		field: func(c *Config) any { return &c.PrivacyTags },
 		Doc:   "Org tags whose text never leaves this machine. Write none to have no such tag.",
 	},
 	{
-		Key: "PASSEPARTOUT_SANDBOX", Kind: Choice, Default: "auto", Choices: []string{"auto", "require", "off"}, Group: groupSafety,
+		Key: "PASSEPARTOUT_SANDBOX", Kind: Choice, Default: "auto", Choices: []string{"auto", "require"}, Group: groupSafety,
 		field: func(c *Config) any { return &c.Sandbox },
-		Doc:   "auto runs commands in the strongest sandbox there is and asks about every command when there is none; require refuses commands then; off asks about every command.",
+		Doc:   "auto runs commands in the strongest sandbox there is and asks about every command when part of it is missing; require refuses to start then. Nothing ever runs outside of one.",
 	},
 	{
 		Key: "PASSEPARTOUT_WRITE_ROOTS", Kind: Paths, Default: "$MEMEX_DIR", Group: groupSafety, Reloadable: true, field: func(c *Config) any { return &c.WriteRoots },

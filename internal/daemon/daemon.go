@@ -36,6 +36,7 @@ import (
 
 	"passepartout/internal/agent"
 	"passepartout/internal/flight"
+	"passepartout/internal/gate"
 	"passepartout/internal/journal"
 	"passepartout/internal/llm"
 	"passepartout/internal/memory"
@@ -46,24 +47,29 @@ import (
 
 // Settings are what a daemon is built from. Paths are absolute.
 type Settings struct {
-	MemexDir    string
-	StateDir    string
-	SocketPath  string
-	TCPAddr     string // "" for none; loopback only
-	TokenFile   string // proof for TCP clients
-	Assistant   string
-	Home, User  string
-	PrivacyTags []string
-	Hosts       []string // that may be reached without asking
-	WriteRoots  []string // besides the memex
-	Hidden      []string // the agent's own files besides StateDir
-	Secrets     map[string]string
-	Models      Models
-	ApprovalTTL time.Duration
-	Approvers   flight.Approvers
-	Step        func(name string) // told of each step of an approval; for tests that end the process there
-	IdleExit    time.Duration     // 0: stay; else end after so long without a client
-	MaxClients  int
+	MemexDir   string
+	StateDir   string
+	SocketPath string
+	TCPAddr    string // "" for none; loopback only
+	TokenFile  string // proof for TCP clients
+	Assistant  string
+	Addressee  string // how it addresses the person
+	Fallback   string // where a reply goes that came from no channel
+	// RequireSandbox refuses to start where a command could not be shut in.
+	RequireSandbox bool
+	JournalBytes   int64 // size at which a journal segment is full; 0 is the journal's own
+	Home, User     string
+	PrivacyTags    []string
+	Hosts          []string // that may be reached without asking
+	WriteRoots     []string // besides the memex
+	Hidden         []string // the agent's own files besides StateDir
+	Secrets        map[string]string
+	Models         Models
+	ApprovalTTL    time.Duration
+	Approvers      flight.Approvers
+	Step           func(name string) // told of each step of an approval; for tests that end the process there
+	IdleExit       time.Duration     // 0: stay; else end after so long without a client
+	MaxClients     int
 	// FrameTimeout is how long a frame that has begun may take to arrive, and
 	// how long a client may take to introduce itself; 0 is ten seconds.
 	FrameTimeout time.Duration
@@ -127,11 +133,14 @@ func Open(ctx context.Context, s Settings) (*Daemon, error) {
 
 // build opens the parts, in the order in which each needs the one before.
 func (d *Daemon) build(ctx context.Context) error {
+	if level := sandboxLevel(); d.s.RequireSandbox && level != gate.SandboxFull {
+		return fmt.Errorf("a full sandbox is required and this machine offers %q: see passepartout doctor", level)
+	}
 	var err error
 	if d.token, err = d.readToken(); err != nil {
 		return err
 	}
-	j, rec, err := journal.Open(filepath.Join(d.s.StateDir, "journal"), journal.Options{Now: d.now})
+	j, rec, err := journal.Open(filepath.Join(d.s.StateDir, "journal"), journal.Options{Now: d.now, SegmentBytes: d.s.JournalBytes})
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}

@@ -68,6 +68,8 @@ func (d *Daemon) assemble() error {
 		Now:         d.now,
 		NewID:       d.newID,
 		Name:        d.s.Assistant,
+		User:        d.s.Addressee,
+		Fallback:    d.s.Fallback,
 		ApprovalTTL: d.s.ApprovalTTL,
 		Plans:       d.plans,
 		Step:        d.s.Step,
