@@ -20,11 +20,12 @@ func (m Memex) Label(path string) proto.Taint {
 	if err != nil || !filepath.IsLocal(rel) {
 		return proto.Taint{Untrusted: true}
 	}
-	t := proto.Taint{Private: m.Store.Private(path)}
-	if o, ok := m.Store.View().File(filepath.ToSlash(rel)); ok {
-		t.Untrusted = foreign(o)
+	v := m.Store.View()
+	o, ok := v.File(filepath.ToSlash(rel))
+	if !ok {
+		return proto.Taint{} // no Org file: it has no tags and names no origin
 	}
-	return t
+	return proto.Taint{Private: v.Private(o.File), Untrusted: foreign(o)}
 }
 
 // foreign reports whether some of an object's text came from elsewhere.

@@ -72,8 +72,10 @@ func (s Shell) Act(ctx context.Context, p gate.Permit) (Outcome, error) {
 		Argv: argv, Dir: s.Dir, Env: s.Env, Hidden: s.Hidden, PTY: !sexp.IsNil(pty),
 		Limits: sandbox.Limits{Wall: shellTimeout, Output: MaxOutput / 2},
 	}
-	if !reads {
-		spec.WriteRoots = outermost(s.WriteRoots)
+	if roots := outermost(s.WriteRoots); reads {
+		spec.ReadRoots = sandbox.Everything(roots...)
+	} else {
+		spec.WriteRoots = roots
 	}
 	if len(hosts) > 0 {
 		spec.Network = &sandbox.Network{Hosts: hosts, Private: s.Private}

@@ -71,6 +71,25 @@ func SystemRoots() []string {
 	return out
 }
 
+// Everything is what a nil Spec.ReadRoots shows, and the paths besides, which may
+// lie in directories that are otherwise private. It is nil when it can be.
+func Everything(also ...string) []string {
+	private := slices.ContainsFunc(also, func(p string) bool {
+		return slices.ContainsFunc(privateDirs, func(d string) bool { return within(p, d) })
+	})
+	entries, err := os.ReadDir("/")
+	if !private || err != nil {
+		return nil
+	}
+	out := slices.Clone(also)
+	for _, e := range entries {
+		if p := "/" + e.Name(); !slices.Contains(privateDirs, p) && !slices.Contains(kernelDirs, p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
 // newPlan checks s. It changes nothing on disk.
 func newPlan(s Spec) (*plan, error) {
 	limits, err := s.Limits.withDefaults()

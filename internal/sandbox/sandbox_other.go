@@ -19,6 +19,9 @@ func Probe(context.Context) Status {
 // SystemRoots is empty on systems without a sandbox.
 func SystemRoots() []string { return nil }
 
+// Everything is empty on systems without a sandbox.
+func Everything(...string) []string { return nil }
+
 // DryRun refuses on systems without a sandbox.
 func DryRun(context.Context, Spec, string) (Result, []Change, error) {
 	return Result{}, nil, fmt.Errorf("%w: wanted Linux namespaces, found %s", ErrUnavailable, runtime.GOOS)
