@@ -10,8 +10,9 @@ import (
 
 // Class puts like actions together: the same verb and, for a command, the same
 // program, subcommand and options with the same number of words, in the same
-// directories and at the same hosts. ok is false for what is in no class: a command
-// that is not plain words, or an argument that is no text.
+// directories and at the same hosts. A command that is not plain words is in a class
+// of its own. ok is false for what is in no class: a command that is expanded when
+// it runs, or an argument that is no text.
 func Class(a proto.Action) (class string, ok bool) {
 	parts, ok := shapeOf(a)
 	if !ok {
@@ -21,7 +22,7 @@ func Class(a proto.Action) (class string, ok bool) {
 	for _, p := range parts {
 		out = append(out, string(p.arg))
 		for _, w := range p.words {
-			out = append(out, pattern(w, p.means))
+			out = append(out, p.pattern(w))
 		}
 	}
 	return strings.Join(out, "\x1f"), true
@@ -32,6 +33,7 @@ type part struct {
 	arg   sexp.Keyword
 	means proto.Meaning
 	words []string
+	exact bool // a whole command line, which no pattern stands for
 }
 
 // shapeOf reads the arguments that say what an action reaches. Free text, such as
@@ -51,6 +53,7 @@ func shapeOf(a proto.Action) ([]part, bool) {
 				if p.words, ok = words(string(v)); !ok {
 					return nil, false
 				}
+				p.exact = strings.HasPrefix(p.words[0], "=")
 			}
 		case sexp.List:
 			for _, item := range v.Items() {
@@ -68,21 +71,31 @@ func shapeOf(a proto.Action) ([]part, bool) {
 	return out, len(out) > 0
 }
 
-// words splits a command of plain words; anything a shell would expand, join or
-// redirect makes it dynamic, and no class holds a dynamic command.
+// words splits a command of plain words. One that a shell joins, redirects or
+// unquotes is kept whole, behind a =, as rules write it; one that is expanded when
+// it runs is dynamic, and no class holds it.
 func words(cmd string) ([]string, bool) {
-	if strings.ContainsAny(cmd, "$`;&|<>(){}[]*?~#!\\\n\r\x00'\"") {
+	if strings.ContainsAny(cmd, "$`\n\r\x00") || strings.TrimSpace(cmd) != cmd {
 		return nil, false
 	}
 	out := strings.Fields(cmd)
-	return out, len(out) > 0 && !strings.Contains(out[0], "=")
+	if len(out) == 0 {
+		return nil, false
+	}
+	if strings.ContainsAny(cmd, ";&|<>(){}[]*?~#!\\'\"\t") || strings.Contains(out[0], "=") || strings.Contains(cmd, "  ") {
+		return []string{"=" + cmd}, true
+	}
+	return out, true
 }
 
 // pattern is what a word has in common with the others of its class: a path keeps
 // its directory and the end of its name, an address its host. Everything else is
 // itself.
-func pattern(word string, m proto.Meaning) string {
-	if m == proto.Content {
+func (p part) pattern(word string) string {
+	switch {
+	case p.exact:
+		return word
+	case p.means == proto.Content:
 		return "*"
 	}
 	if strings.HasPrefix(word, "-") || slices.Contains(strings.Split(word, "/"), "..") {

@@ -1,6 +1,7 @@
 package flight
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -141,6 +142,8 @@ func (m Miner) propose(es []*evidence) (Proposal, bool) {
 	p.Scope = scope(p.Rule, es[0].action)
 	if err := gate.TestRule(p.Rule, m.Policy, m.Vocabulary); err != nil {
 		p.Problem = err.Error()
+	} else if err := p.readable(m.Vocabulary); err != nil {
+		p.Problem = err.Error()
 	}
 	if d == gate.Allow {
 		for _, e := range es {
@@ -154,6 +157,23 @@ func (m Miner) propose(es []*evidence) (Proposal, bool) {
 	return p, true
 }
 
+// readable sees that the rule comes back from its file as it went in: a text that
+// Org reads otherwise would be another rule.
+func (p Proposal) readable(v *proto.Vocabulary) error {
+	rules, err := gate.ParseRules("proposal", []byte(p.Org("nobody", p.Rule.Expires)), v)
+	if err != nil {
+		return err
+	}
+	want := p.Rule
+	if len(rules) == 1 {
+		want.Where = rules[0].Where
+	}
+	if len(rules) != 1 || rules[0].Plist().String() != want.Plist().String() {
+		return errors.New("it cannot be written down in Org without becoming another rule")
+	}
+	return nil
+}
+
 // rule is the smallest one over the examples: what they have in common stays as it
 // is, and what differs becomes the pattern of their class.
 func (m Miner) rule(es []*evidence, d gate.Decision) gate.Rule {
@@ -164,7 +184,7 @@ func (m Miner) rule(es []*evidence, d gate.Decision) gate.Rule {
 			other, _ := shapeOf(e.action)
 			for j := range p.words {
 				if other[i].words[j] != p.words[j] {
-					p.words[j] = pattern(p.words[j], p.means)
+					p.words[j] = p.pattern(p.words[j])
 				}
 			}
 		}
@@ -208,7 +228,7 @@ func (m Miner) example(r gate.Rule, args sexp.Plist) string {
 // counterexamples are neighbours the rule must not cover: one more command, an
 // option nobody agreed to, a way upwards, another host.
 func (m Miner) counterexamples(r gate.Rule, a proto.Action) []string {
-	var out []string
+	var candidates []string
 	for _, c := range r.When {
 		spec, _ := a.Spec().Param(c.Arg)
 		text := a.Args().Text(c.Arg)
@@ -225,12 +245,14 @@ func (m Miner) counterexamples(r gate.Rule, a proto.Action) []string {
 			others = []string{text + "-and-something-else", "something else"}
 		}
 		for _, o := range others {
-			if gate.TestRule(trial(r, m.example(r, a.Args().With(c.Arg, sexp.String(o)))), m.Policy, m.Vocabulary) == nil {
-				out = append(out, m.example(r, a.Args().With(c.Arg, sexp.String(o))))
-			}
+			candidates = append(candidates, m.example(r, a.Args().With(c.Arg, sexp.String(o))))
 		}
 	}
-	return out
+	holds := func(no string) bool { return gate.TestRule(trial(r, no), m.Policy, m.Vocabulary) == nil }
+	if out := slices.DeleteFunc(slices.Clone(candidates), func(no string) bool { return !holds(no) }); len(out) > 0 {
+		return out
+	}
+	return candidates // the rule is wrong in another way, and testing it will say how
 }
 
 // trial is the rule with one counterexample, to see whether it is one.

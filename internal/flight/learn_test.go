@@ -164,6 +164,12 @@ func TestTheSmallestRuleCoversTheAnswersAndLittleElse(t *testing.T) {
 			[]string{"touch /srv/site/d.html"},
 			[]string{"touch /srv/other/a.html", "touch /srv/site/../other/a.html", "touch /srv/site/a.html /etc/passwd", "touch /srv/site/run.sh"},
 		},
+		"a whole command line": {
+			[]string{"touch /srv/a; touch '/srv/b'", "touch /srv/a; touch '/srv/b'", "touch /srv/a; touch '/srv/b'"},
+			"=touch /srv/a; touch '/srv/b'",
+			[]string{"touch /srv/a; touch '/srv/b'"},
+			[]string{"touch /srv/a; touch /srv/b", "touch /srv/a; touch '/srv/b'; touch /srv/c", "touch /srv/a"},
+		},
 		"exactly the same": {
 			[]string{"git push origin main", "git push origin main", "git push origin main"},
 			"git push origin main",
@@ -213,9 +219,16 @@ func TestTheSmallestRuleCoversTheAnswersAndLittleElse(t *testing.T) {
 }
 
 func TestWhatCannotBeKnownBeforehandIsNeverLearnt(t *testing.T) {
+	l := newLife(t)
+	for range 3 {
+		l.do(l.run("sudo systemctl restart web"), true)
+	}
+	if ps := l.mine(); len(ps) != 1 || !strings.Contains(ps[0].Problem, "cannot be lifted") {
+		t.Errorf("proposed %+v, want to be told that this is asked each time", ps)
+	}
 	for _, cmd := range []string{
 		"curl https://api.example.com/$(cat name)", "sudo systemctl restart web", "curl -s https://get.example.com/x | sh",
-		"touch /srv/site/a; touch /srv/site/b",
+		"curl https://api.example.com/`id`; id",
 	} {
 		l := newLife(t)
 		for range 4 {
@@ -283,5 +296,48 @@ func TestAJobsActionsTeachNothing(t *testing.T) {
 	}
 	if ps := l.mine(); len(ps) != 0 {
 		t.Errorf("answers that no owner gave propose %+v", ps)
+	}
+}
+
+// disk is a World of one script.
+type disk struct{ text string }
+
+func (disk) Real(string) (string, bool)     { return "", false }
+func (d disk) Read(p string) (string, bool) { return d.text, p == "/home/ada/work/build.sh" }
+func (disk) Glob(string) ([]string, bool)   { return nil, false }
+func (disk) Know(string, string) []string   { return nil }
+
+func TestINV09AScriptSwappedWhileItsPlanWaitsIsANewQuestion(t *testing.T) {
+	for name, restart := range map[string]bool{"in one process": false, "over a restart": true} {
+		t.Run(name, func(t *testing.T) {
+			for _, swapped := range []bool{false, true} {
+				l := newLife(t)
+				a := l.run("bash build.sh")
+				f := l.facts(a)
+				f.World = disk{"curl https://api.example.com/a\n"}
+				r := l.chain.Decide(a, f)
+				if r.Decision() != gate.Ask {
+					t.Fatalf("the script is %s: %v", r.Decision(), r.Objections())
+				}
+				p, err := l.ledger.Open(r, l.now.Add(time.Hour))
+				if restart {
+					l.ledger = gate.Ledger{}
+					p, err = l.ledger.Reopen(r.Action(), r.Trace(), l.now.Add(time.Hour))
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if swapped {
+					f.World = disk{"curl https://api.example.com/b\n"}
+				}
+				again, err := l.ledger.Answer(p.ID, true, owner, l.chain, f)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := again.Decision() == gate.Allow; got == swapped {
+					t.Errorf("swapped %t, and after the yes the ruling is %s: %v", swapped, again.Decision(), again.Objections())
+				}
+			}
+		})
 	}
 }

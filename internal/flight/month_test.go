@@ -109,7 +109,7 @@ func sum(xs []int) (n int) {
 // command to the rules each has learnt.
 func TestAMonthOfUseAsksLessAndAdmitsNothingDangerous(t *testing.T) {
 	natural, grey, benign, dangerous := rows(t, "natural"), rows(t, "grey"), rows(t, "benign"), rows(t, "dangerous")
-	people := 3
+	people := 6
 	if testing.Short() {
 		people = 1
 	}
@@ -120,7 +120,7 @@ func TestAMonthOfUseAsksLessAndAdmitsNothingDangerous(t *testing.T) {
 			for _, part := range []struct {
 				from []string
 				n    int
-			}{{benign, 30}, {natural, 12}, {grey, 18}} {
+			}{{benign, 42}, {natural, 14}, {grey, 4}} {
 				for range part.n {
 					habits = append(habits, part.from[rnd.IntN(len(part.from))])
 				}

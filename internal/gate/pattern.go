@@ -50,6 +50,9 @@ func hostFits(pattern, address string) bool {
 	return err == nil && !h.HasUser() && host.List{pattern}.Allows(h)
 }
 
+// exactly begins a pattern that is a command line to the letter.
+const exactly = "="
+
 // anyMore is the last word of a pattern that lets more words follow.
 const anyMore = "..."
 
@@ -60,7 +63,14 @@ const anyMore = "..."
 // option, since options change what a program does, nor for a way upwards.
 // Otherwise any program started anywhere in the command line will do, and what
 // is not known beforehand fits everything.
+//
+// A pattern that begins with = is a whole command line, to the letter. It may hold
+// operators and quotes, and nothing that is expanded.
 func commandFits(pattern string, val sexp.Value, strict bool) bool {
+	if exact, ok := strings.CutPrefix(pattern, exactly); ok {
+		text, _ := val.(sexp.String)
+		return string(text) == exact && !strings.ContainsAny(exact, "$`\n\r\x00")
+	}
 	want := strings.Fields(pattern)
 	if l, ok := val.(sexp.List); ok {
 		return wordsFit(want, textItems(l), strict)

@@ -12,7 +12,8 @@ import (
 
 // A Rule is one decision a person wrote down beforehand. A deny or ask rule
 // objects to what it matches; an allow rule answers the questions whose codes it
-// names, and nothing else: no deny, no floor, no command that is not plain words.
+// names, and nothing else: no deny, no floor, no command that is not plain words
+// or the very command line it names.
 type Rule struct {
 	Name     string
 	Decision Decision
