@@ -127,6 +127,12 @@ func (r *rig) tool(name string, effect proto.Effect, run func(context.Context, a
 
 func newRig(t *testing.T, replies ...llm.Reply) *rig {
 	t.Helper()
+	return newRigWith(t, nil, replies...)
+}
+
+// newRigWith is newRig with other options.
+func newRigWith(t *testing.T, change func(*agent.Options), replies ...llm.Reply) *rig {
+	t.Helper()
 	r := &rig{t: t, engine: &engine{replies: replies, entered: make(chan struct{}, 1000)}, replies: make(chan proto.Message, 1000), slow: make(chan struct{}), now: time.Unix(1_800_000_000, 0)}
 	box, err := act.NewToolbox(
 		r.tool("look", proto.ReadLocal, nil),
@@ -154,7 +160,7 @@ func newRig(t *testing.T, replies ...llm.Reply) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.a, err = agent.New(agent.Options{
+	o := agent.Options{
 		Chain: func() *gate.Chain { return chain }, Table: table, Engine: r.engine, Journal: r,
 		Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "[redacted]") },
 		Emit:   r.emit, Name: "test", ApprovalTTL: time.Hour,
@@ -172,7 +178,11 @@ func newRig(t *testing.T, replies ...llm.Reply) *rig {
 		Handlers: map[string]agent.Handler{
 			"weather": func(context.Context, proto.Signal) (string, error) { return "handled without an engine", nil },
 		},
-	})
+	}
+	if change != nil {
+		change(&o)
+	}
+	r.a, err = agent.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -481,3 +481,58 @@ func TestThePromptIsExplainedPartByPart(t *testing.T) {
 		}
 	}
 }
+
+func TestFarReachingActionsAreVotedOn(t *testing.T) {
+	providers := []llm.Provider{{Name: "groq", Key: "k", Model: "m0"}, {Name: "deepseek", Key: "k", Model: "m1"}, {Name: "nvidia", Key: "k", Model: "m2"}}
+	for name, tt := range map[string]struct {
+		votes  [3]string // the command each model proposes
+		judged string    // the one that goes to the gates, "" for none
+		reply  string
+	}{
+		"all agree":                   {[3]string{"ls notes", "ls notes", "ls notes"}, "ls notes", ""},
+		"the first is outvoted":       {[3]string{"ls areas", "ls notes", "ls notes"}, "ls notes", ""},
+		"nobody agrees":               {[3]string{"ls areas", "ls notes", "ls projects"}, "", "The models do not agree"},
+		"nobody agrees, one is worse": {[3]string{"ls areas", "rm -rf ~", "ls projects"}, "rm -rf ~", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newModel(t, func(_ int, body string) http.HandlerFunc {
+				for i, cmd := range tt.votes {
+					if strings.Contains(body, fmt.Sprintf(`"model":"m%d"`, i)) && !strings.Contains(body, `"role":"tool"`) {
+						return call("shell", map[string]any{"cmd": cmd, "explanation": fmt.Sprintf("Model %d thinks this is best.", i)}, 1)
+					}
+				}
+				return speak("That is what there is.")
+			})
+			s := m.cloud(settings(t))
+			s.Models.Providers, s.Models.Cascade, s.Models.Consensus = providers, []string{"groq", "deepseek", "nvidia"}, 2
+			p := open(t, s).connect()
+			p.id++
+			msg := say("main", "show me the files")
+			msg.Meta = msg.Meta.With("ID", sexp.NewInt(p.id))
+			if err := p.Send(msg); err != nil {
+				t.Fatal(err)
+			}
+			var judged []string
+			for {
+				f, err := p.Receive()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if f.Do() == "gate-trace" && f.Payload.Text("NAME") == "shell.run" {
+					judged = append(judged, f.Payload.Sub("ARGS").Text("CMD"))
+				}
+				if f.Kind != proto.Response {
+					continue
+				}
+				if !strings.Contains(f.Payload.Text("TEXT"), tt.reply) {
+					t.Errorf("ended %s, want %q in it", f.Payload, tt.reply)
+				}
+				break
+			}
+			if tt.judged == "" && len(judged) > 0 || tt.judged != "" && (len(judged) == 0 || judged[0] != tt.judged) {
+				t.Errorf("judged %q, want %q", judged, tt.judged)
+			}
+		})
+	}
+}
