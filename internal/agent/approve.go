@@ -180,10 +180,45 @@ func (a *Agent) Answer(token string, ans flight.Answer) (string, error) {
 	if err := a.proceed(w, p); err != nil {
 		return "", errors.Join(err, a.Plans.Withdraw(token))
 	}
-	if ans.Yes {
-		return fmt.Sprintf("Approved %s.", w.token), nil
+	if !ans.Yes {
+		return fmt.Sprintf("Denied %s.", w.token), nil
 	}
-	return fmt.Sprintf("Denied %s.", w.token), nil
+	text := fmt.Sprintf("Approved %s.", w.token)
+	if n := a.alike(w.pending.Ruling.Action()); n >= flight.LearnAfter {
+		text += fmt.Sprintf(" You have approved %d of this kind: passepartout rules mine offers a rule.", n)
+	}
+	return text, nil
+}
+
+// askHuman is how a turn ends that was refused too often while a person is there:
+// with a question, not with a failure.
+const askHuman = `
+Every way I tried was refused. What shall I do?
+  1. Leave it.
+  2. Do it in another way: say which.
+  3. Do only a part of it: say which.`
+
+// recentPlans is how far back a like approval is looked for.
+const recentPlans = 100
+
+// alike counts the approvals of an action's class, this one included.
+func (a *Agent) alike(act proto.Action) int {
+	class, ok := flight.Class(act)
+	if !ok {
+		return 0
+	}
+	n := 1
+	for _, p := range a.Plans.Ended(recentPlans) {
+		if p.State != flight.Done || p.Name() != act.Name() || p.Digest == act.Digest().String() {
+			continue
+		}
+		if other, err := a.Table.Vocabulary().Recorded(p.Action); err == nil {
+			if c, ok := flight.Class(other); ok && c == class {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // proceed lets an answered turn go on in its session.

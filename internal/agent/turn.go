@@ -250,6 +250,9 @@ func (t *turn) refused(id proto.ID, why string) phase {
 		if id != "" {
 			text += fmt.Sprintf("\nThe whole trace: passepartout why %s", id)
 		}
+		if !t.direct && t.sig.Origin.Role == proto.RoleOwner {
+			text += askHuman
+		}
 		t.finish(Denied, text)
 		return done
 	}

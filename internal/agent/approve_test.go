@@ -1,0 +1,152 @@
+package agent_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"passepartout/internal/agent"
+	"passepartout/internal/flight"
+	"passepartout/internal/llm"
+	"passepartout/internal/proto"
+)
+
+// restart ends the rig's agent and starts another on the same plans.
+func (r *rig) restart(dir string, saw agent.Witness) *flight.Log {
+	r.t.Helper()
+	r.a.Close()
+	log, err := flight.Open(flight.Options{Dir: dir, Now: r.a.Now})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { log.Close() })
+	o := r.a.Options
+	o.Plans = log
+	if r.a, err = agent.New(o); err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(r.a.Close)
+	if err := r.a.Restore(saw); err != nil {
+		r.t.Fatal(err)
+	}
+	return log
+}
+
+func TestINV09ATurnResumesInAnotherProcessAtTheSameStepWithTheSameContext(t *testing.T) {
+	dir := t.TempDir()
+	r := newRig(t, use("look", "first"), use("risky", "a"), text("it is done"))
+	log := r.restart(dir, nil)
+	if status, _ := r.say("go, with hunter2"); status != "PENDING" {
+		t.Fatalf("ended %s", status)
+	}
+	log.Close()
+	r.restart(dir, nil)
+	open := r.a.Questions()
+	if len(open) != 1 {
+		t.Fatalf("%d questions after the restart, want 1", len(open))
+	}
+	if _, err := r.a.Answer(open[0].Token, flight.Answer{Yes: true, By: owner}); err != nil {
+		t.Fatal(err)
+	}
+	if status, reply := r.next(); status != "DONE" || reply != "it is done" {
+		t.Errorf("resumed turn ended %s %q", status, reply)
+	}
+	if got := fmt.Sprint(r.effects()); got != "[effect look first effect risky a]" {
+		t.Errorf("effects %s", got)
+	}
+	last := r.engine.heard[len(r.engine.heard)-1]
+	var roles []llm.Role
+	for _, m := range last.Messages {
+		roles = append(roles, m.Role)
+		if strings.Contains(m.Text, "hunter2") {
+			t.Error("a credential was kept with the plan")
+		}
+	}
+	if len(roles) < 4 || roles[0] != llm.User || !strings.HasPrefix(last.Messages[0].Text, "go, with") {
+		t.Errorf("after the restart the engine hears %+v", last.Messages)
+	}
+}
+
+func TestAnApprovalForTheSessionCoversItsClassThereAndNowhereElse(t *testing.T) {
+	r := newRig(t, use("risky", "a"), text("one"), use("risky", "a"), text("two"), use("risky", "b"), use("risky", "a"))
+	r.say("go")
+	r.say("/approve " + r.a.Questions()[0].Token + " session")
+	if status, reply := r.next(); status != "DONE" || reply != "one" {
+		t.Fatalf("ended %s %q", status, reply)
+	}
+	if status, reply := r.say("again"); status != "DONE" || reply != "two" {
+		t.Errorf("the same again ended %s %q, want it done", status, reply)
+	}
+	if status, _ := r.say("another"); status != "PENDING" {
+		t.Errorf("another argument ended %s, want PENDING", status)
+	}
+	r.submit("elsewhere", proto.Event, owner, said("the same there"))
+	if status, _ := r.next(); status != "PENDING" {
+		t.Errorf("the same in another session ended %s, want PENDING", status)
+	}
+	if got := fmt.Sprint(r.effects()); got != "[effect risky a effect risky a]" {
+		t.Errorf("effects %s", got)
+	}
+}
+
+func TestWhatWasBegunWhenTheProgramDiedIsToldAsItIsAndNotTriedAgain(t *testing.T) {
+	for name, tt := range map[string]struct {
+		saw   agent.Witness
+		state flight.State
+		says  string
+	}{
+		"nobody knows":       {nil, flight.Unknown, "not known"},
+		"a witness saw it":   {func(flight.Plan) (bool, bool) { return true, true }, flight.Done, "was carried out"},
+		"a witness saw none": {func(flight.Plan) (bool, bool) { return false, true }, flight.Failed, "nothing was done"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			r := newRig(t, use("risky", "a"), text("later"))
+			log := r.restart(dir, nil)
+			r.say("go")
+			token := r.a.Questions()[0].Token
+			if _, err := log.Answer(token, flight.Answer{Yes: true, By: owner}); err != nil {
+				t.Fatal(err)
+			}
+			if err := log.Start(token, "a-ruling"); err != nil {
+				t.Fatal(err)
+			}
+			log.Close()
+			log = r.restart(dir, tt.saw)
+			if p, _ := log.Get(token); p.State != tt.state {
+				t.Errorf("the plan is %s, want %s", p.State, tt.state)
+			}
+			if _, reply := r.say("what happened?"); !strings.Contains(reply, token) || !strings.Contains(reply, tt.says) {
+				t.Errorf("the next reply is %q, want it to tell of %s", reply, token)
+			}
+			if _, reply := r.say("and now?"); strings.Contains(reply, token) {
+				t.Errorf("the news is told twice: %q", reply)
+			}
+			if len(r.effects()) != 0 {
+				t.Errorf("it was tried again: %v", r.effects())
+			}
+		})
+	}
+}
+
+func TestATurnRefusedTooOftenAsksThePerson(t *testing.T) {
+	r := newRig(t, use("forbidden", "a"))
+	if status, reply := r.say("go"); status != "DENIED" || !strings.Contains(reply, "What shall I do?\n  1. ") {
+		t.Errorf("ended %s %q, want a question with options", status, reply)
+	}
+}
+
+func TestTheThirdApprovalOfAKindOffersARule(t *testing.T) {
+	r := newRig(t, use("risky", "a"), text("ok"), use("risky", "a"), text("ok"), use("risky", "a"), text("ok"))
+	for i := range 3 {
+		r.say("go")
+		text, err := r.a.Answer(r.a.Questions()[0].Token, flight.Answer{Yes: true, By: owner})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.next()
+		if got := strings.Contains(text, "rules mine"); got != (i == 2) {
+			t.Errorf("approval %d says %q", i+1, text)
+		}
+	}
+}
