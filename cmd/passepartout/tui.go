@@ -113,10 +113,14 @@ type editing struct {
 	files   [3]*os.File
 }
 
-// SetStdin, SetStdout and SetStderr take the terminal's streams.
-func (e *editing) SetStdin(r io.Reader)  { e.files[0], _ = r.(*os.File) } //nolint:errcheck // Run has a default
-func (e *editing) SetStdout(w io.Writer) { e.files[1], _ = w.(*os.File) } //nolint:errcheck // Run has a default
-func (e *editing) SetStderr(w io.Writer) { e.files[2], _ = w.(*os.File) } //nolint:errcheck // Run has a default
+// SetStdin takes the terminal's input; what is no file leaves the process's own.
+func (e *editing) SetStdin(r io.Reader) { e.files[0], _ = r.(*os.File) }
+
+// SetStdout takes the terminal's output.
+func (e *editing) SetStdout(w io.Writer) { e.files[1], _ = w.(*os.File) }
+
+// SetStderr takes the terminal's output for errors.
+func (e *editing) SetStderr(w io.Writer) { e.files[2], _ = w.(*os.File) }
 
 // Run starts the editor and waits for it.
 func (e *editing) Run() error {

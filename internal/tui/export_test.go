@@ -116,3 +116,6 @@ var WriteDraft = writeDraft
 
 // Size is the terminal's size as the model knows it.
 func (m *Model) Size() (w, h int) { return m.width, m.height }
+
+// Failures is how often in a row the daemon could not be kept.
+func (m *Model) Failures() int { return m.failures }

@@ -1,6 +1,8 @@
 package tui_test
 
 import (
+	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -612,4 +614,21 @@ func TestAnswersGivenForOtherSessionsShowTheirEnd(t *testing.T) {
 	later.Meta = later.Meta.With("SESSION-ID", sexp.String("trip"))
 	s.Feed(later)
 	s.lacks("something else")
+}
+
+func TestADaemonThatHangsUpAtOnceIsNotCalledAtOnce(t *testing.T) {
+	s := newScreen(t, 80, 24, func(o *tui.Options) {
+		o.Dial = func(context.Context) (tui.Conn, error) { return nil, errors.New("nobody is there") }
+	})
+	for range 5 {
+		s.Lose()
+		s.Join()
+	}
+	if got := s.Failures(); got != 5 {
+		t.Errorf("%d failures were counted, want 5: the wait must grow", got)
+	}
+	s.Feed(reply("t1", "DONE", "Hello."))
+	if got := s.Failures(); got != 0 {
+		t.Errorf("%d failures are left after a frame", got)
+	}
 }

@@ -171,11 +171,7 @@ func (m *markup) wrap(l look, width int, indent string, spans []span) {
 // heading is an Org heading: the stars fade, the rest stands out.
 func heading(line string) []span {
 	stars := len(line) - len(strings.TrimLeft(line, "*"))
-	spans := []span{{line[:stars], roleDim}}
-	for _, s := range keywords(line[stars:], roleHeading) {
-		spans = append(spans, s)
-	}
-	return spans
+	return append([]span{{line[:stars], roleDim}}, keywords(line[stars:], roleHeading)...)
 }
 
 // open begins a code block.

@@ -43,6 +43,7 @@ type Model struct {
 	dialing  *sync.WaitGroup
 	try      int // the number of the newest dial; older ones are ignored
 	failures int
+	proved   bool   // this connection has brought something
 	down     string // why the daemon is not reached; "" while it is
 
 	tag     string

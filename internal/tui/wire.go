@@ -19,7 +19,7 @@ func text(s string) sexp.String  { return sexp.String(s) }
 type health struct {
 	memex, policy            string
 	headings, journal, gates int64
-	clients, pid             int64
+	clients                  int64
 	started                  time.Time
 }
 
@@ -36,6 +36,7 @@ func (m *Model) connection(msg tea.Msg) tea.Cmd {
 		if msg.link != m.link {
 			return nil
 		}
+		m.failures, m.proved = 0, true
 		cmds := []tea.Cmd{msg.link.listen}
 		for _, f := range msg.frames {
 			cmds = append(cmds, m.frame(f))
@@ -60,11 +61,16 @@ func (m *Model) dialed(msg dialedMsg) tea.Cmd {
 	}
 	if msg.err != nil {
 		m.down = clean(oneLine(msg.err.Error()))
-		m.failures++
-		try := m.try
-		return tea.Tick(delay(m.failures), func(time.Time) tea.Msg { return redialMsg{try} })
+		return m.redialLater()
 	}
 	return m.joined(newLink(msg.conn))
+}
+
+// redialLater tries again after a while that grows with each failure.
+func (m *Model) redialLater() tea.Cmd {
+	m.failures++
+	try := m.try
+	return tea.Tick(delay(m.failures), func(time.Time) tea.Msg { return redialMsg{try} })
 }
 
 func (m *Model) joined(l *link) tea.Cmd {
@@ -72,7 +78,7 @@ func (m *Model) joined(l *link) tea.Cmd {
 	if m.failures > 0 || m.down == lostNote {
 		m.note("Connected again.")
 	}
-	m.failures, m.down = 0, ""
+	m.down, m.proved = "", false
 	m.ask("listen")
 	m.refresh()
 	return tea.Batch(l.listen, m.flush())
@@ -93,6 +99,9 @@ func (m *Model) lost() tea.Cmd {
 	}
 	clear(m.pending)
 	clear(m.turns)
+	if !m.proved { // a daemon that hangs up at once would keep us busy
+		return m.redialLater()
+	}
 	return m.redial()
 }
 
@@ -332,6 +341,6 @@ func (m *Model) healthy(p sexp.Plist) {
 	started, _ := time.Parse(time.RFC3339, p.Text("STARTED")) //nolint:errcheck // shown only when it is a time
 	m.health = health{
 		memex: clean(oneLine(p.Text("MEMEX"))), policy: clean(oneLine(p.Text("POLICY"))), headings: number(p, "HEADINGS"), journal: number(p, "JOURNAL"),
-		gates: int64(l.Len()), clients: number(p, "CLIENTS"), pid: number(p, "PID"), started: started,
+		gates: int64(l.Len()), clients: number(p, "CLIENTS"), started: started,
 	}
 }
