@@ -149,11 +149,16 @@ func (img *Image) Thread(b Budget) *Thread {
 	}
 }
 
-// Load evaluates every form of src. It returns the value of the last one.
+// Load evaluates every form of src. It returns the value of the last one. Code
+// without a file name has no lines: an error in it is told at the line that led
+// there.
 func (th *Thread) Load(file string, src []byte) (Value, error) {
 	return th.guard(func() Value {
 		oldFile, oldPos, oldWhere := th.file, th.pos, th.where
-		th.file, th.where = file, map[*Cons]int32{}
+		th.file, th.where = file, nil
+		if file != "" {
+			th.where = map[*Cons]int32{}
+		}
 		mark := len(th.dyn)
 		th.bind(symPackage, th.symbolValue(symPackage))
 		var v Value = Nil
