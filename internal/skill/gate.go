@@ -1,0 +1,161 @@
+package skill
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"passepartout/internal/gate"
+	"passepartout/internal/lisp"
+	"passepartout/internal/proto"
+	"passepartout/internal/sexp"
+)
+
+// A skillGate is a skill's deterministic function as a gate. It gets no
+// capability, so its answer depends on the action and the signal alone.
+type skillGate struct{ s *Skill }
+
+// Name cannot be that of a compiled-in gate: none of those has this prefix.
+func (g skillGate) Name() string { return "skill/" + g.s.Name }
+
+func (g skillGate) Priority() int { return g.s.Priority }
+
+// Check asks the skill. Whatever goes wrong refuses: an error, a spent budget, a
+// trigger that fails, an answer that is none.
+func (g skillGate) Check(a proto.Action, f gate.Facts) gate.Verdict {
+	r := g.s.begin(gateBudget, 0)
+	v, err := g.judge(r.th, a, f.Signal)
+	r.end(err, false)
+	if err != nil {
+		v = gate.Verdict{Code: "skill.failed", Reason: fmt.Sprintf("the skill %s could not judge this: %v", g.s.Name, err)}
+		if lisp.Exhausted(err) {
+			v.Code = "skill.exhausted"
+		}
+	}
+	if v.Decision != gate.Allow {
+		v.Rule = fmt.Sprintf("%s@%.12s", g.s.File, g.s.Digest.String())
+	}
+	return v
+}
+
+func (g skillGate) judge(th *lisp.Thread, a proto.Action, sig proto.Signal) (gate.Verdict, error) {
+	ctx, err := th.FromData(signalData(sig))
+	if err != nil {
+		return gate.Verdict{}, err
+	}
+	on, err := g.s.triggered(th, ctx)
+	if err != nil {
+		return gate.Verdict{}, fmt.Errorf("its trigger: %w", err)
+	}
+	if !on {
+		return gate.Pass(), nil
+	}
+	given := proposal(a)
+	shown, err := th.FromData(given.List())
+	if err != nil {
+		return gate.Verdict{}, err
+	}
+	answer, err := th.Apply(g.s.gate, shown, ctx)
+	if err != nil {
+		return gate.Verdict{}, err
+	}
+	data, err := th.ToData(answer)
+	if err != nil {
+		return gate.Verdict{}, err
+	}
+	if sexp.Equal(data, given.List()) {
+		return gate.Pass(), nil
+	}
+	return g.read(a, given, data)
+}
+
+// proposal is an action in the form skills know: the arguments stand in the
+// payload, each under its own name, and together under :ARGS.
+func proposal(a proto.Action) sexp.Plist {
+	payload := sexp.P(sexp.Keyword("ACTION"), sexp.Keyword(strings.ToUpper(a.Verb())))
+	if tool := a.Spec().Tool; tool != "" {
+		payload = payload.With("TOOL", sexp.String(tool))
+	}
+	payload = payload.With("EXPLANATION", sexp.String(a.Why()))
+	for _, p := range a.Args().Pairs() {
+		if _, taken := payload.Get(p.Key); !taken {
+			payload = payload.With(p.Key, p.Value)
+		}
+	}
+	payload = payload.With("ARGS", a.Args().List())
+	return sexp.P(sexp.Keyword("TYPE"), sexp.Keyword("REQUEST"), sexp.Keyword("TARGET"), sexp.Keyword(strings.ToUpper(a.Target())),
+		sexp.Keyword("PAYLOAD"), payload)
+}
+
+// read turns a skill's answer into a verdict: :LOG and :EVENT refuse, an :EVENT of
+// the level :APPROVAL-REQUIRED asks, the action with other arguments replaces it.
+func (g skillGate) read(a proto.Action, given sexp.Plist, data sexp.Value) (gate.Verdict, error) {
+	list, ok := data.(sexp.List)
+	if !ok || list.Len() == 0 {
+		return nonsense(data)
+	}
+	p, err := sexp.AsPlist(list)
+	if err != nil {
+		return nonsense(data)
+	}
+	switch p.Word("TYPE") {
+	case "LOG":
+		return gate.Verdict{Code: "skill.refused", Reason: g.reason(p)}, nil
+	case "EVENT":
+		if approval(p) || approval(p.Sub("PAYLOAD")) {
+			return gate.Verdict{Decision: gate.Ask, Code: "skill.asks", Reason: g.reason(p)}, nil
+		}
+		return gate.Verdict{Code: "skill.refused", Reason: g.reason(p)}, nil
+	case "REQUEST":
+		return g.replace(a, given, p)
+	}
+	return nonsense(data)
+}
+
+func nonsense(v sexp.Value) (gate.Verdict, error) {
+	text := sexp.Print(v)
+	if len(text) > 80 {
+		text = strings.ToValidUTF8(text[:80], "") + "…"
+	}
+	return gate.Verdict{}, fmt.Errorf("want the action, a :LOG or an :EVENT from its gate, found %s", text)
+}
+
+func approval(p sexp.Plist) bool {
+	return p.Word("LEVEL") == "APPROVAL-REQUIRED" || p.Word("SENSOR") == "APPROVAL-REQUIRED"
+}
+
+// reason is what the skill says about its refusal.
+func (g skillGate) reason(p sexp.Plist) string {
+	for _, q := range []sexp.Plist{p.Sub("PAYLOAD"), p} {
+		for _, k := range []sexp.Keyword{"TEXT", "MESSAGE", "REASON"} {
+			if t := strings.TrimSpace(q.Text(k)); t != "" {
+				return t
+			}
+		}
+	}
+	return "the skill " + g.s.Name + " objects"
+}
+
+// replace offers the action with the arguments the skill changed. Nothing but
+// arguments may differ: another target or verb is another action.
+func (g skillGate) replace(a proto.Action, given, p sexp.Plist) (gate.Verdict, error) {
+	was, is := given.Sub("PAYLOAD"), p.Sub("PAYLOAD")
+	if p.Word("TARGET") != given.Word("TARGET") || is.Word("ACTION") != was.Word("ACTION") || is.Text("TOOL") != was.Text("TOOL") {
+		return gate.Verdict{}, errors.New("its gate answered with another action")
+	}
+	args := is.Sub("ARGS")
+	for _, arg := range a.Args().Pairs() {
+		if now, ok := is.Get(arg.Key); ok && !sexp.Equal(now, arg.Value) && arg.Key != "ACTION" && arg.Key != "TOOL" && arg.Key != "EXPLANATION" && arg.Key != "ARGS" {
+			args = args.With(arg.Key, now)
+		}
+	}
+	next, err := a.Replace(args)
+	if err != nil {
+		return gate.Verdict{}, fmt.Errorf("what its gate made of the action: %w", err)
+	}
+	v := gate.Pass()
+	if next.Digest() != a.Digest() {
+		v.Code, v.Reason, v.Replace = "skill.replaced", "the skill "+g.s.Name+" changed the arguments", &next
+	}
+	return v, nil
+}

@@ -1,0 +1,123 @@
+package skill
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"passepartout/internal/org"
+	"passepartout/internal/sexp"
+)
+
+// maxSource is the largest skill file read, in bytes.
+const maxSource = 1 << 20
+
+// A source is one skill file, read and not yet run.
+type source struct {
+	name   string
+	file   string // as problems show it
+	id     string // the file's ID property, "" for none
+	raw    []byte
+	digest sexp.Digest
+	needs  []string // names or ids this skill builds on, as written
+	code   []byte   // the code alone, every line where it stands in the file
+	tests  []byte   // the tests alone, likewise
+}
+
+var namePattern = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
+
+// NameOf is the name of the skill in a file: its base name without the ending
+// and without the customary "org-skill-".
+func NameOf(base string) (string, error) {
+	name := strings.TrimSuffix(base, ".org")
+	name = strings.TrimPrefix(name, "org-skill-")
+	if !namePattern.MatchString(name) {
+		return "", fmt.Errorf("%s: want a name of small letters, digits and hyphens, like my-skill.org", base)
+	}
+	return name, nil
+}
+
+// parse cuts a skill file into code and tests. It runs nothing.
+func parse(name, file string, raw []byte) (*source, error) {
+	if len(raw) > maxSource {
+		return nil, fmt.Errorf("%s: %d bytes are too many for a skill, want at most %d", file, len(raw), maxSource)
+	}
+	f := org.Parse(raw)
+	if err := f.Editable(); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	s := &source{name: name, file: file, id: f.ID(), raw: raw, digest: sha256.Sum256(raw)}
+	contents := f.Contents()
+	for _, k := range contents.Keywords {
+		if k.Key == "DEPENDS_ON" {
+			s.needs = append(s.needs, strings.FieldsFunc(k.Value, func(r rune) bool { return r == ' ' || r == ',' || r == '\t' })...)
+		}
+	}
+	var code, tests excerpt
+	for _, b := range contents.Blocks {
+		if b.Name != "SRC" || !strings.EqualFold(b.Language, "lisp") && !strings.EqualFold(b.Language, "common-lisp") {
+			continue
+		}
+		switch target := tangle(f, b); {
+		case target == "no":
+		case strings.Contains(strings.ToLower(target), "test"):
+			tests.add(raw, b.Inner)
+		default:
+			code.add(raw, b.Inner)
+		}
+	}
+	s.code, s.tests = code.text, tests.text
+	return s, nil
+}
+
+// tangle is where a block would be written to. Blocks that do not say are code.
+func tangle(f *org.File, b org.Block) string {
+	for _, p := range f.HeaderArgs(b) {
+		if strings.EqualFold(strings.TrimPrefix(p.Key, ":"), "tangle") {
+			return strings.Trim(p.Value, `" `)
+		}
+	}
+	return ""
+}
+
+// An excerpt is some lines of a file, each at the number it has there.
+type excerpt struct {
+	text []byte
+	end  int // up to where the file is accounted for
+}
+
+func (x *excerpt) add(raw []byte, s org.Span) {
+	x.text = append(x.text, bytes.Repeat([]byte{'\n'}, bytes.Count(raw[x.end:s.Start], []byte{'\n'}))...)
+	x.text = append(x.text, escapedLine.ReplaceAll(raw[s.Start:s.End], []byte("$1$2"))...)
+	x.end = s.End
+}
+
+// escapedLine matches the comma Org puts before a line of a block that would be
+// read as a heading or a keyword.
+var escapedLine = regexp.MustCompile(`(?m)^([ \t]*),(,*(?:\*|#\+))`)
+
+// resolve turns the names a skill builds on into names of skills.
+func (s *source) resolve(byID map[string]string, known map[string]*source) ([]string, error) {
+	var out []string
+	for _, n := range s.needs {
+		if id, ok := strings.CutPrefix(n, "id:"); ok {
+			n = byID[id]
+			if n == "" {
+				return nil, fmt.Errorf("%s: depends on id:%s, which no skill has", s.file, id)
+			}
+		} else {
+			n = strings.TrimPrefix(strings.ToLower(strings.TrimSuffix(n, ".org")), "org-skill-")
+		}
+		if known[n] == nil {
+			hint := ""
+			if near, ok := sexp.Nearest(n, names(known)); ok {
+				hint = ", did you mean " + near + "?"
+			}
+			return nil, fmt.Errorf("%s: depends on the skill %s, which is not there%s", s.file, n, hint)
+		}
+		out = append(out, n)
+	}
+	return out, nil
+}
