@@ -1,0 +1,224 @@
+package recall
+
+import (
+	"math"
+	"math/bits"
+)
+
+// space is the dense signal: one vector per note, in bytes with a scale, and the
+// signs of its components for a first look at many. It is guarded by the index.
+type space struct {
+	name  string              // whose vectors these are
+	dims  int                 // a multiple of 64
+	basis map[int32][]float32 // a term's vector, idf included; nil for an Embedder's
+	bytes []int8              // dims per note
+	scale []float32           // 0 for a note without a vector
+	signs []uint64            // dims/64 per note
+}
+
+// manyNotes is from where signs are looked at first.
+const manyNotes = 20_000
+
+func newSpace(name string, dims int) *space {
+	return &space{name: name, dims: (dims + 63) / 64 * 64}
+}
+
+func (s *space) size() int {
+	if s == nil {
+		return 0
+	}
+	return cap(s.bytes) + 4*cap(s.scale) + 8*cap(s.signs) + len(s.basis)*(s.dims*4+40)
+}
+
+// grow makes room for n notes.
+func (s *space) grow(n int) {
+	for more := n - len(s.scale); more > 0; more = 0 {
+		s.scale = append(s.scale, make([]float32, more)...)
+		s.bytes = append(s.bytes, make([]int8, more*s.dims)...)
+		s.signs = append(s.signs, make([]uint64, more*s.dims/64)...)
+	}
+}
+
+// set stores a note's vector, of any length; a vector of zeros is none.
+func (s *space) set(n uint32, v []float32) {
+	var sum float64
+	var most float32
+	for _, f := range v {
+		sum += float64(f) * float64(f)
+		most = max(most, f, -f)
+	}
+	if s.scale[n] = 0; sum == 0 || math.IsNaN(sum) || math.IsInf(sum, 0) {
+		return
+	}
+	to := s.bytes[int(n)*s.dims : int(n+1)*s.dims]
+	signs := s.signs[int(n)*s.dims/64 : int(n+1)*s.dims/64]
+	clear(to)
+	clear(signs)
+	step := 127 / most
+	for i, f := range v[:min(len(v), s.dims)] {
+		to[i] = int8(math.RoundToEven(float64(f * step)))
+		if f > 0 {
+			signs[i/64] |= 1 << (i % 64)
+		}
+	}
+	s.scale[n] = float32(1 / (float64(step) * math.Sqrt(sum)))
+}
+
+// renumber follows a compaction of the index.
+func (s *space) renumber(number []uint32, live int) {
+	if s == nil {
+		return
+	}
+	s.grow(len(number))
+	w := s.dims / 64
+	for i, to := range number {
+		if to != ^uint32(0) {
+			s.scale[to] = s.scale[i]
+			copy(s.bytes[int(to)*s.dims:int(to+1)*s.dims], s.bytes[i*s.dims:])
+			copy(s.signs[int(to)*w:int(to+1)*w], s.signs[i*w:])
+		}
+	}
+	s.scale, s.bytes, s.signs = s.scale[:live], s.bytes[:live*s.dims], s.signs[:live*w]
+}
+
+// fold gives the note being put its vector, if vectors are made of words.
+func (s *space) fold(x *Index, n uint32) {
+	if s == nil {
+		return
+	}
+	s.grow(int(n) + 1)
+	if s.basis == nil {
+		return // the Filler brings it
+	}
+	v := make([]float32, s.dims)
+	terms := make([]int32, 0, len(x.seen))
+	for t := range x.seen {
+		terms = append(terms, t)
+	}
+	sortTerms(terms) // sums of floats depend on the order
+	for _, t := range terms {
+		addScaled(v, s.basis[t], logTF(x.seen[t]))
+	}
+	s.set(n, v)
+}
+
+func logTF(tf float32) float32 { return float32(math.Log1p(float64(tf))) }
+
+// addScaled adds k times row to v; a term without a vector adds nothing.
+func addScaled(v, row []float32, k float32) {
+	if len(row) == 0 {
+		return
+	}
+	v = v[:len(row)]
+	for i, f := range row {
+		v[i] += k * f
+	}
+}
+
+// A probe is a query's vector. The zero value is near to nothing.
+type probe struct {
+	s     *space
+	bytes []int8
+	scale float32
+	signs []uint64
+}
+
+// probe makes the query's vector, from its words unless one is given.
+func (s *space) probe(x *Index, q query, vector []float32) probe {
+	if s == nil {
+		return probe{}
+	}
+	if s.basis != nil {
+		vector = make([]float32, s.dims)
+		for _, w := range q.words {
+			if w.term != stopped && s.basis[w.term] != nil {
+				addScaled(vector, s.basis[w.term], logTF(w.count))
+				continue
+			}
+			for _, l := range first(x.grams.alike(w.stem, w.term), 3) {
+				addScaled(vector, s.basis[l.term], logTF(w.count)*l.sim*l.sim)
+			}
+		}
+	}
+	one := space{dims: s.dims}
+	one.grow(1)
+	one.set(0, vector)
+	return probe{s: s, bytes: one.bytes, scale: one.scale[0], signs: one.signs}
+}
+
+func first(l []likeness, n int) []likeness { return l[:min(n, len(l))] }
+
+// cosine is how near the note is.
+func (p probe) cosine(n uint32) float32 {
+	if p.s == nil || p.scale == 0 || p.s.scale[n] == 0 {
+		return 0
+	}
+	d := p.s.dims
+	return float32(dot(p.bytes, p.s.bytes[int(n)*d:int(n+1)*d])) * p.scale * p.s.scale[n]
+}
+
+// dot multiplies two vectors of equal length, a multiple of 64.
+func dot(a, b []int8) int32 {
+	var s0, s1, s2, s3 int32
+	b = b[:len(a)]
+	for len(a) >= 8 && len(b) >= 8 {
+		s0 += int32(a[0])*int32(b[0]) + int32(a[4])*int32(b[4])
+		s1 += int32(a[1])*int32(b[1]) + int32(a[5])*int32(b[5])
+		s2 += int32(a[2])*int32(b[2]) + int32(a[6])*int32(b[6])
+		s3 += int32(a[3])*int32(b[3]) + int32(a[7])*int32(b[7])
+		a, b = a[8:], b[8:]
+	}
+	return s0 + s1 + s2 + s3
+}
+
+// nearest returns the notes with the highest cosine above 0. With many notes only
+// those are compared whose signs agree most.
+func (p probe) nearest(x *Index, most int) []uint32 {
+	if p.s == nil || p.scale == 0 {
+		return nil
+	}
+	top := newTop(most)
+	if len(p.s.scale) < manyNotes {
+		for n := range p.s.scale {
+			if c := p.cosine(uint32(n)); c > top.least && !x.notes[n].gone {
+				top.add(uint32(n), c)
+			}
+		}
+		return top.numbers()
+	}
+	for _, n := range p.agreeing(x, 8*most) {
+		if c := p.cosine(n); c > top.least {
+			top.add(n, c)
+		}
+	}
+	return top.numbers()
+}
+
+// agreeing returns notes by how many signs they share with the probe. It counts
+// first and collects then: the number of components is small.
+func (p probe) agreeing(x *Index, most int) []uint32 {
+	w := p.s.dims / 64
+	counts := make([]int, p.s.dims+1)
+	differ := make([]uint16, len(p.s.scale))
+	signs := p.s.signs
+	for n := range differ {
+		d := 0
+		for i, s := range signs[n*w : n*w+w] {
+			d += bits.OnesCount64(s ^ p.signs[i])
+		}
+		differ[n] = uint16(d)
+		counts[d]++
+	}
+	cut, sum := 0, 0
+	for cut < p.s.dims/2 && sum+counts[cut] <= most {
+		sum += counts[cut]
+		cut++
+	}
+	out := make([]uint32, 0, sum)
+	for n, d := range differ {
+		if int(d) < cut && p.s.scale[n] != 0 && !x.notes[n].gone {
+			out = append(out, uint32(n))
+		}
+	}
+	return out
+}

@@ -1,0 +1,385 @@
+package recall
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Mode says which signals a search uses.
+type Mode uint8
+
+// The modes.
+const (
+	Fused   Mode = iota // all that there are
+	Lexical             // BM25 alone
+	Vector              // the dense signal alone
+	Hashing             // trigram Jaccard, as the ancestor had it
+)
+
+var modeNames = [...]string{"fused", "lexical", "vector", "hashing"}
+
+// String is the mode's name.
+func (m Mode) String() string {
+	if int(m) < len(modeNames) {
+		return modeNames[m]
+	}
+	return fmt.Sprintf("Mode(%d)", m)
+}
+
+// ParseMode reads a mode's name.
+func ParseMode(s string) (Mode, error) {
+	if i := slices.Index(modeNames[:], strings.TrimPrefix(strings.ToLower(s), ":")); i >= 0 {
+		return Mode(i), nil
+	}
+	return Fused, fmt.Errorf("want one of %s, found %q", strings.Join(modeNames[:], ", "), s)
+}
+
+// BM25's constants.
+const bmK1, bmB = 1.2, 0.75
+
+// shares are how much each signal counts for; together 1.
+type shares struct{ words, spell, dense, near float64 }
+
+// shares depend on the query. A few words name a thing: the note that has them is
+// meant. Many words describe it, and may be other words than the note's, which the
+// dense signal bridges. Spelling counts as far as words are unknown.
+func (q query) shares() shares {
+	const (
+		near                = 0.15
+		leastDense, denseAt = 0.10, 3 // words
+		mostDense, mostAt   = 0.30, 8
+		leastSpell, spell   = 0.02, 0.35
+	)
+	unknown := 0
+	for _, w := range q.words {
+		if w.term == stopped && !w.prefix {
+			unknown++
+		}
+	}
+	long := float64(min(max(len(q.words), denseAt), mostAt)-denseAt) / (mostAt - denseAt)
+	s := shares{near: near, dense: leastDense + (mostDense-leastDense)*long, spell: leastSpell}
+	s.spell += spell * float64(unknown) / float64(max(len(q.words), 1))
+	s.words = 1 - s.near - s.dense - s.spell
+	return s
+}
+
+// pool is how many of each signal's best are looked at together.
+const pool = 400
+
+// A query is a search taken apart.
+type query struct {
+	text    string
+	words   []queryWord
+	phrases []string
+}
+
+// A queryWord is one stem that is asked for.
+type queryWord struct {
+	stem   string
+	term   int32 // stopped when no note has it
+	count  float32
+	prefix bool
+}
+
+// parse takes "quoted phrases" and prefixes* out of a search.
+func (x *Index) parse(text string) query {
+	q := query{text: text}
+	for i, part := range strings.Split(text, `"`) {
+		if i%2 == 1 && strings.Count(text, `"`) > i {
+			if p := flat(part); p != "" {
+				q.phrases = append(q.phrases, p)
+			}
+		}
+	}
+	var s scanner
+	for _, field := range strings.Fields(text) {
+		prefix := len(field) > 3 && strings.HasSuffix(field, "*")
+		s.words(field, func(w []byte, _ bool) { q.add(x, string(w), prefix) })
+	}
+	return q
+}
+
+func (q *query) add(x *Index, word string, prefix bool) {
+	w := queryWord{stem: stem(word), term: stopped, count: 1, prefix: prefix}
+	if prefix {
+		w.stem = word
+	}
+	if w.stem == "" {
+		return
+	}
+	if t, ok := x.words[word]; ok && !prefix {
+		w.term = t
+	} else if t, ok := x.words[w.stem]; ok && t != stopped && x.terms[t].text == w.stem {
+		w.term = t
+	}
+	for i := range q.words {
+		if q.words[i].stem == w.stem && q.words[i].prefix == prefix {
+			q.words[i].count++
+			return
+		}
+	}
+	q.words = append(q.words, w)
+}
+
+// flat is a text in the form phrases are compared by.
+func flat(s string) string { return strings.ToLower(strings.Join(strings.Fields(s), " ")) }
+
+// Search returns the notes that fit the text best, best first. A word may end in
+// * to stand for all that begin with it; "words in quotes" must stand like that in
+// the note.
+func (x *Index) Search(text string, limit int, mode Mode) []Hit {
+	return x.search(text, nil, limit, mode)
+}
+
+// SearchVector is Search with the text's vector from an [Embedder] in place of the
+// one the index would make.
+func (x *Index) SearchVector(text string, vector []float32, limit int) []Hit {
+	return x.search(text, vector, limit, Fused)
+}
+
+func (x *Index) search(text string, vector []float32, limit int, mode Mode) []Hit {
+	if limit <= 0 {
+		return nil
+	}
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	q := x.parse(text)
+	b := boards.Get().(*board)
+	defer boards.Put(b)
+	b.reset(len(x.notes))
+	switch mode {
+	case Hashing:
+		x.tri.scores(text, b.words)
+		return x.phrased(q, x.plain(b.words, limit, len(q.phrases) > 0), limit)
+	case Lexical:
+		x.lexical(q, b.words)
+		return x.phrased(q, x.plain(b.words, limit, len(q.phrases) > 0), limit)
+	case Vector:
+		return x.nearest(x.space.probe(x, q, vector), limit)
+	case Fused:
+	}
+	return x.phrased(q, x.fuse(q, vector, b, max(limit, pool)), limit)
+}
+
+// A board holds a score for every note while a search runs.
+type board struct{ words, spell []float32 }
+
+var boards = sync.Pool{New: func() any { return new(board) }}
+
+func (b *board) reset(n int) {
+	if cap(b.words) < n {
+		b.words, b.spell = make([]float32, n, n+n/4), make([]float32, n, n+n/4)
+		return
+	}
+	b.words, b.spell = b.words[:n], b.spell[:n]
+	clear(b.words)
+	clear(b.spell)
+}
+
+// idf is how much a term tells.
+func (x *Index) idf(t int32) float32 {
+	n, df := float64(len(x.notes)), float64(len(x.terms[t].posts))
+	return float32(math.Log(1 + (n-df+0.5)/(df+0.5)))
+}
+
+// accrue adds a term's share to every note that has it.
+func (x *Index) accrue(t int32, weight float32, into []float32) {
+	live := len(x.notes) - x.dead
+	if live == 0 {
+		return
+	}
+	perLen := float32(bmK1*bmB) * float32(live) / float32(max(x.total, 1))
+	weight *= bmK1 + 1
+	lens := x.lens
+	for _, p := range x.terms[t].posts {
+		into[p.note] += weight * p.tf / (p.tf + bmK1*(1-bmB) + perLen*lens[p.note])
+	}
+}
+
+// lexical is BM25 over the query's own words.
+func (x *Index) lexical(q query, into []float32) {
+	for _, w := range q.words {
+		if w.prefix {
+			for _, t := range x.beginning(w.stem) {
+				x.accrue(t, w.count*x.idf(t), into)
+			}
+		} else if w.term != stopped {
+			x.accrue(w.term, w.count*x.idf(w.term), into)
+		}
+	}
+}
+
+// beginning returns terms that begin with the prefix, in the order they were met.
+func (x *Index) beginning(prefix string) []int32 {
+	const most = 64
+	var out []int32
+	for t := range x.terms {
+		if strings.HasPrefix(x.terms[t].text, prefix) && len(x.terms[t].posts) > 0 {
+			if out = append(out, int32(t)); len(out) == most {
+				break
+			}
+		}
+	}
+	return out
+}
+
+// spelling adds words that are spelt like the query's.
+func (x *Index) spelling(q query, into []float32) {
+	common := max(len(x.notes)/10, 100)
+	for _, w := range q.words {
+		for _, l := range x.grams.alike(w.stem, w.term) {
+			if len(x.terms[l.term].posts) > common {
+				continue
+			}
+			idf := x.idf(l.term)
+			if w.term != stopped {
+				idf = min(idf, x.idf(w.term))
+			}
+			x.accrue(l.term, w.count*idf*l.sim*l.sim, into)
+		}
+	}
+}
+
+// fuse adds up the signals, each divided by its best.
+func (x *Index) fuse(q query, vector []float32, b *board, most int) []Hit {
+	x.lexical(q, b.words)
+	copy(b.spell, b.words)
+	x.spelling(q, b.spell)
+	probe := x.space.probe(x, q, vector)
+	found := map[uint32]float32{}
+	for _, n := range x.best(b.words, most) {
+		found[n] = 0
+	}
+	for _, n := range x.best(b.spell, most) {
+		found[n] = 0
+	}
+	for _, n := range probe.nearest(x, most) {
+		found[n] = 0
+	}
+	var maxWords, maxSpell, maxDense float32
+	for n := range found {
+		d := max(probe.cosine(n), 0)
+		found[n] = d
+		maxWords, maxSpell, maxDense = max(maxWords, b.words[n]), max(maxSpell, b.spell[n]), max(maxDense, d)
+	}
+	of := q.shares()
+	hits := make([]Hit, 0, len(found))
+	for n, d := range found {
+		h := Hit{
+			ID:      x.notes[n].id,
+			Lexical: share(of.words, b.words[n], maxWords),
+			Spell:   share(of.spell, b.spell[n], maxSpell),
+			Dense:   share(of.dense, d, maxDense),
+		}
+		h.Score = h.Lexical + h.Spell + h.Dense
+		hits = append(hits, h)
+	}
+	hits = sortHits(hits, most)
+	x.reread(q, hits, of.near)
+	return sortHits(hits, most)
+}
+
+func share(of float64, score, best float32) float64 {
+	if best <= 0 {
+		return 0
+	}
+	return of * float64(score) / float64(best)
+}
+
+// best returns the notes with the highest scores above 0.
+func (x *Index) best(scores []float32, most int) []uint32 {
+	top := newTop(most)
+	for n, s := range scores {
+		if s > top.least && !x.notes[n].gone {
+			top.add(uint32(n), s)
+		}
+	}
+	return top.numbers()
+}
+
+// plain is a ranking by one board alone.
+func (x *Index) plain(scores []float32, limit int, more bool) []Hit {
+	if more {
+		limit = max(limit, pool)
+	}
+	var hits []Hit
+	for _, n := range x.best(scores, limit) {
+		hits = append(hits, Hit{ID: x.notes[n].id, Score: float64(scores[n])})
+	}
+	return sortHits(hits, limit)
+}
+
+// nearest is a ranking by the dense signal alone.
+func (x *Index) nearest(p probe, limit int) []Hit {
+	var hits []Hit
+	for _, n := range p.nearest(x, limit) {
+		hits = append(hits, Hit{ID: x.notes[n].id, Score: float64(p.cosine(n))})
+	}
+	return sortHits(hits, limit)
+}
+
+// phrased drops hits that lack one of the query's phrases.
+func (x *Index) phrased(q query, hits []Hit, limit int) []Hit {
+	if len(q.phrases) > 0 && x.opt.Text != nil {
+		hits = slices.DeleteFunc(hits, func(h Hit) bool {
+			text := flat(x.opt.Text(h.ID))
+			return slices.ContainsFunc(q.phrases, func(p string) bool { return !strings.Contains(text, p) })
+		})
+	}
+	return hits[:min(limit, len(hits))]
+}
+
+// top keeps the highest scores of many: a heap whose root is the least kept.
+type top struct {
+	most  int
+	least float32
+	heap  []scored
+}
+
+type scored struct {
+	note  uint32
+	score float32
+}
+
+func newTop(most int) *top { return &top{most: most, heap: make([]scored, 0, most)} }
+
+// below orders by score, earlier notes before later ones of the same.
+func (a scored) below(b scored) bool {
+	return a.score < b.score || a.score == b.score && a.note > b.note
+}
+
+func (t *top) add(n uint32, s float32) {
+	if len(t.heap) < t.most {
+		t.heap = append(t.heap, scored{n, s})
+		for i := len(t.heap) - 1; i > 0 && t.heap[i].below(t.heap[(i-1)/2]); i = (i - 1) / 2 {
+			t.heap[i], t.heap[(i-1)/2] = t.heap[(i-1)/2], t.heap[i]
+		}
+	} else {
+		t.heap[0] = scored{n, s}
+		for i := 0; ; {
+			c := 2*i + 1
+			if c+1 < len(t.heap) && t.heap[c+1].below(t.heap[c]) {
+				c++
+			}
+			if c >= len(t.heap) || !t.heap[c].below(t.heap[i]) {
+				break
+			}
+			t.heap[i], t.heap[c] = t.heap[c], t.heap[i]
+			i = c
+		}
+	}
+	if len(t.heap) == t.most {
+		t.least = t.heap[0].score
+	}
+}
+
+func (t *top) numbers() []uint32 {
+	out := make([]uint32, len(t.heap))
+	for i, s := range t.heap {
+		out[i] = s.note
+	}
+	return out
+}
