@@ -616,6 +616,20 @@ func TestAnswersGivenForOtherSessionsShowTheirEnd(t *testing.T) {
 	s.lacks("something else")
 }
 
+func TestALongTranscriptIsNotKeptLaidOut(t *testing.T) {
+	s := newScreen(t, 80, 24)
+	s.Fill(2000, strings.Repeat("line\n", 50))
+	s.press("ctrl+home")
+	for range 1500 {
+		s.press("pgdown")
+	}
+	if n := s.Laid(); n > 25_000 {
+		t.Errorf("%d lines of layout are kept after scrolling through 100,000", n)
+	}
+	s.press("ctrl+home")
+	s.wants("Passepartout")
+}
+
 func TestADaemonThatHangsUpAtOnceIsNotCalledAtOnce(t *testing.T) {
 	s := newScreen(t, 80, 24, func(o *tui.Options) {
 		o.Dial = func(context.Context) (tui.Conn, error) { return nil, errors.New("nobody is there") }

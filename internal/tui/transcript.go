@@ -28,6 +28,7 @@ type transcript struct {
 	top           place // the first line shown, unless following
 	away          bool  // scrolled away from the end; the zero transcript follows it
 	search        search
+	laid          int // lines of layout that are kept
 }
 
 // maxLaidOut is how many lines of layout are kept besides those on the screen.
@@ -36,14 +37,17 @@ const maxLaidOut = 20_000
 // add appends a block.
 func (t *transcript) add(b *block) *block {
 	t.blocks = append(t.blocks, b)
-	if len(t.blocks)%64 == 0 {
-		t.trim()
-	}
+	t.trim()
 	return b
 }
 
+// lines is a block's layout.
 func (t *transcript) lines(i int) []string {
-	return t.blocks[i].layout(t.look, t.width, t.name)
+	b := t.blocks[i]
+	before := len(b.lines)
+	lines := b.layout(t.look, t.width, t.name)
+	t.laid += len(lines) - before
+	return lines
 }
 
 // last is the place at which the end of the transcript is at the bottom.
@@ -96,6 +100,7 @@ func (t *transcript) show(p place) {
 	last := t.last()
 	t.away = p.before(last)
 	t.top = p
+	t.trim()
 }
 
 // reveal scrolls just enough for a block to be seen, from its first line if it is
@@ -174,18 +179,16 @@ func (t *transcript) view() []string {
 
 // trim forgets layouts far from the screen once there are many.
 func (t *transcript) trim() {
-	n := 0
-	for _, b := range t.blocks {
-		n += len(b.lines)
-	}
-	if n <= maxLaidOut {
+	if t.laid <= maxLaidOut {
 		return
 	}
 	p := t.start()
+	t.laid = 0
 	for i, b := range t.blocks {
 		if i < p.block || i > p.block+t.height {
 			b.forget()
 		}
+		t.laid += len(b.lines)
 	}
 }
 
