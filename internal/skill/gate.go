@@ -51,7 +51,7 @@ func (g skillGate) judge(th *lisp.Thread, a proto.Action, sig proto.Signal) (gat
 		return gate.Pass(), nil
 	}
 	given := proposal(a)
-	shown, err := th.FromData(given.List())
+	shown, err := th.FromData(given)
 	if err != nil {
 		return gate.Verdict{}, err
 	}
@@ -63,7 +63,7 @@ func (g skillGate) judge(th *lisp.Thread, a proto.Action, sig proto.Signal) (gat
 	if err != nil {
 		return gate.Verdict{}, err
 	}
-	if sexp.Equal(data, given.List()) {
+	if sexp.Equal(data, given) {
 		return gate.Pass(), nil
 	}
 	return g.read(a, given, data)
@@ -71,25 +71,32 @@ func (g skillGate) judge(th *lisp.Thread, a proto.Action, sig proto.Signal) (gat
 
 // proposal is an action in the form skills know: the arguments stand in the
 // payload, each under its own name, and together under :ARGS.
-func proposal(a proto.Action) sexp.Plist {
-	payload := sexp.P(sexp.Keyword("ACTION"), sexp.Keyword(strings.ToUpper(a.Verb())))
+func proposal(a proto.Action) sexp.List {
+	args := a.Args()
+	payload := make([]sexp.Value, 0, 8+2*args.Len())
+	payload = append(payload, sexp.Keyword("ACTION"), sexp.Keyword(strings.ToUpper(a.Verb())))
 	if tool := a.Spec().Tool; tool != "" {
-		payload = payload.With("TOOL", sexp.String(tool))
+		payload = append(payload, sexp.Keyword("TOOL"), sexp.String(tool))
 	}
-	payload = payload.With("EXPLANATION", sexp.String(a.Why()))
-	for _, p := range a.Args().Pairs() {
-		if _, taken := payload.Get(p.Key); !taken {
-			payload = payload.With(p.Key, p.Value)
+	payload = append(payload, sexp.Keyword("EXPLANATION"), sexp.String(a.Why()))
+	for _, p := range args.Pairs() {
+		if !ownKey(p.Key) {
+			payload = append(payload, p.Key, p.Value)
 		}
 	}
-	payload = payload.With("ARGS", a.Args().List())
-	return sexp.P(sexp.Keyword("TYPE"), sexp.Keyword("REQUEST"), sexp.Keyword("TARGET"), sexp.Keyword(strings.ToUpper(a.Target())),
-		sexp.Keyword("PAYLOAD"), payload)
+	payload = append(payload, sexp.Keyword("ARGS"), args.List())
+	return sexp.NewList(sexp.Keyword("TYPE"), sexp.Keyword("REQUEST"), sexp.Keyword("TARGET"), sexp.Keyword(strings.ToUpper(a.Target())),
+		sexp.Keyword("PAYLOAD"), sexp.NewList(payload...))
+}
+
+// ownKey names the keys of a payload that are no arguments.
+func ownKey(k sexp.Keyword) bool {
+	return k == "ACTION" || k == "TOOL" || k == "EXPLANATION" || k == "ARGS"
 }
 
 // read turns a skill's answer into a verdict: :LOG and :EVENT refuse, an :EVENT of
 // the level :APPROVAL-REQUIRED asks, the action with other arguments replaces it.
-func (g skillGate) read(a proto.Action, given sexp.Plist, data sexp.Value) (gate.Verdict, error) {
+func (g skillGate) read(a proto.Action, given sexp.List, data sexp.Value) (gate.Verdict, error) {
 	list, ok := data.(sexp.List)
 	if !ok || list.Len() == 0 {
 		return nonsense(data)
@@ -138,14 +145,18 @@ func (g skillGate) reason(p sexp.Plist) string {
 
 // replace offers the action with the arguments the skill changed. Nothing but
 // arguments may differ: another target or verb is another action.
-func (g skillGate) replace(a proto.Action, given, p sexp.Plist) (gate.Verdict, error) {
+func (g skillGate) replace(a proto.Action, shown sexp.List, p sexp.Plist) (gate.Verdict, error) {
+	given, err := sexp.AsPlist(shown)
+	if err != nil {
+		return gate.Verdict{}, err
+	}
 	was, is := given.Sub("PAYLOAD"), p.Sub("PAYLOAD")
 	if p.Word("TARGET") != given.Word("TARGET") || is.Word("ACTION") != was.Word("ACTION") || is.Text("TOOL") != was.Text("TOOL") {
 		return gate.Verdict{}, errors.New("its gate answered with another action")
 	}
 	args := is.Sub("ARGS")
 	for _, arg := range a.Args().Pairs() {
-		if now, ok := is.Get(arg.Key); ok && !sexp.Equal(now, arg.Value) && arg.Key != "ACTION" && arg.Key != "TOOL" && arg.Key != "EXPLANATION" && arg.Key != "ARGS" {
+		if now, ok := is.Get(arg.Key); ok && !sexp.Equal(now, arg.Value) && !ownKey(arg.Key) {
 			args = args.With(arg.Key, now)
 		}
 	}

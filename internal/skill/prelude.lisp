@@ -69,13 +69,23 @@
 
 ;;; Messages.
 
+(defparameter *words*
+  '(:type :meta :payload :depth :target :request :event :response :log :status :source :session-id :role :sensor
+    :action :tool :args :explanation :text :path :cmd :content :query :url :id :title :message :run
+    :user-input :chat-message :tool-output :heartbeat :owner :guest :peer :job :cli :tui :emacs :shell :system
+    :level :approval-required :warn :error)
+  "Names of nearly every message: known to the image, they need not be made for each.")
+
 (defun proto-get (plist key)
-  "The value of a key, whatever case and kind of name the key is written with."
-  (when (listp plist)
-    (loop for rest on plist by #'cddr
-          when (or (eq (car rest) key)
-                   (and (or (symbolp (car rest)) (stringp (car rest))) (string-equal (car rest) key)))
-            do (return (cadr rest)))))
+  "The value of a key that is a keyword, or is written as a string or a plain symbol in any case."
+  (when (consp plist)
+    (let ((value (getf plist key 'absent)))
+      (if (not (eq value 'absent))
+          value
+          (loop for rest on plist by #'cddr
+                unless (keywordp (car rest))
+                  do (when (and (or (symbolp (car rest)) (stringp (car rest))) (string-equal (car rest) key))
+                       (return (cadr rest))))))))
 
 (defun action-args (action)
   "The arguments of an action, as a property list."

@@ -173,13 +173,13 @@ func (r run) end(err error, strike bool) {
 
 // signalData is a signal in the form skills know: :TYPE :META :PAYLOAD :DEPTH.
 func signalData(sig proto.Signal) sexp.Value {
-	return sexp.P(
+	return sexp.NewList(
 		sexp.Keyword("TYPE"), sig.Kind.Keyword(),
-		sexp.Keyword("META"), sexp.P(sexp.Keyword("SOURCE"), sexp.Keyword(strings.ToUpper(sig.Origin.Channel)), sexp.Keyword("SESSION-ID"), sig.Session,
-			sexp.Keyword("ROLE"), sexp.Keyword(strings.ToUpper(sig.Origin.Role.String()))),
-		sexp.Keyword("PAYLOAD"), sig.Body,
-		sexp.Keyword("DEPTH"), sig.Depth,
-	).List()
+		sexp.Keyword("META"), sexp.NewList(sexp.Keyword("SOURCE"), sexp.Keyword(strings.ToUpper(sig.Origin.Channel)),
+			sexp.Keyword("SESSION-ID"), sexp.String(sig.Session), sexp.Keyword("ROLE"), sexp.Keyword(strings.ToUpper(sig.Origin.Role.String()))),
+		sexp.Keyword("PAYLOAD"), sig.Body.List(),
+		sexp.Keyword("DEPTH"), sexp.NewInt(int64(sig.Depth)),
+	)
 }
 
 // triggered asks the skill whether a signal is its business. No trigger means it
