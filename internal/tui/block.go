@@ -1,7 +1,6 @@
 package tui
 
 import (
-	"fmt"
 	"strings"
 	"time"
 )
@@ -151,8 +150,8 @@ func (b *block) header(l look, width int, name string) string {
 	}
 	if b.trace != nil {
 		g, r := l.sign(b.trace.decision)
-		add(r, g+" "+decided(b.trace.decision))
-		add(roleDim, fmt.Sprintf("%d gates", b.trace.gates()))
+		add(r, "reply "+g) // the ruling on the words, not on what was asked for
+		add(roleDim, b.trace.count())
 		add(roleDim, b.trace.id)
 	}
 	return head

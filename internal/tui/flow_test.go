@@ -484,7 +484,7 @@ func TestAStreamedAnswerGrowsAndEndsWithTheFinalText(t *testing.T) {
 	s.Feed(status("t1", "PERCEIVED"), chunk("t1", "Hel"), chunk("t1", "lo **wor"), chunk("t1", "ld**"))
 	s.wants("Hello world")
 	s.Feed(ruling("t1", "a-3", "tui.message", "ALLOW", sexp.P(kw("TEXT"), "Hello"), gateVerdict("origin", "ALLOW", "", "")))
-	s.wants("Passepartout  ✓ allowed  1 gates  a-3")
+	s.wants("Passepartout  reply ✓  1 gate  a-3")
 	s.Feed(chunk("t1", ""), reply("t1", "DONE", "Hello **world**."))
 	s.wants("Hello world.")
 	if strings.Count(s.shows(), "Hello") != 1 {

@@ -119,7 +119,15 @@ func (t *trace) summary() string {
 			return fmt.Sprintf("%s (%s)", v.gate, v.code)
 		}
 	}
-	return fmt.Sprintf("%d gates", t.gates())
+	return t.count()
+}
+
+// count says how many gates answered.
+func (t *trace) count() string {
+	if n := t.gates(); n != 1 {
+		return fmt.Sprintf("%d gates", n)
+	}
+	return "1 gate"
 }
 
 // detail is every gate's verdict. Gates that agreed without a word share a line.
