@@ -125,11 +125,11 @@ it answers; a provider in the cloud when it has a key.`,
 	}
 	c.Flags().BoolVar(&fresh, "fresh", false, "ask the providers anew")
 	c.AddCommand(&cobra.Command{
-		Use: "use TIER/SLOT=PROVIDER/MODEL", Short: "Choose a model for a kind of work, at once and from now on",
-		Example: "  passepartout models use reasoning/code=anthropic/claude-sonnet-4-5\n  passepartout models use any=ollama/llama3.2",
+		Use: "use TIER/SLOT=PROVIDER/MODEL | cascade=PROVIDER,…", Short: "Choose a model for a kind of work, or the order of providers, at once and from now on",
+		Example: "  passepartout models use reasoning/code=anthropic/claude-sonnet-4-5\n  passepartout models use any=ollama/llama3.2\n  passepartout models use cascade=ollama,anthropic,reflex",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if _, err := llm.ParseRoute(args[0]); err != nil {
+			if _, err := llm.ParseRoute(args[0]); err != nil && !strings.HasPrefix(args[0], "cascade=") {
 				return &exitError{exitUsage, err}
 			}
 			p, err := a.inquire(cmd.Context(), "", sexp.P(sexp.Keyword("ACTION"), sexp.Keyword("MODELS-USE"), sexp.Keyword("ROUTE"), args[0]))

@@ -13,6 +13,7 @@ import (
 const (
 	heldBack = 256 // bytes that are judged and not yet shown
 	stepSize = 80  // bytes that must be new before it is judged again
+	stepPart = 16  // and this part of it, so that a long answer is not judged over and over
 )
 
 // A stream shows an answer while it is being written, and nothing of it that the
@@ -43,7 +44,7 @@ func (s *stream) delta(piece string) {
 	}
 	s.text.WriteString(piece)
 	text := s.text.String()
-	if len(text)-s.judged < stepSize {
+	if len(text)-s.judged < max(stepSize, len(text)/stepPart) {
 		return
 	}
 	end := showable(text)

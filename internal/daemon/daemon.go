@@ -101,6 +101,8 @@ type Daemon struct {
 	conns   sync.WaitGroup
 	clients atomic.Int64
 	open    openConns
+
+	choosing sync.Mutex // keeps choices of models apart, and their file whole
 }
 
 // ErrRunning means another daemon serves this state directory.

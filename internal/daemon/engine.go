@@ -53,16 +53,19 @@ func (d *Daemon) openEngine(redact func(string) string) (*llm.Engine, error) {
 	if d.books, err = os.OpenFile(d.statePath(costFile), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
 		return nil, fmt.Errorf("cost ledger: %w", err)
 	}
-	chosen, err := readRoutes(d.statePath(routeFile))
+	chosen, cascade, err := readChoices(d.statePath(routeFile))
 	if err != nil {
 		return nil, err
+	}
+	if cascade == nil {
+		cascade = d.s.Models.Cascade
 	}
 	transport, err := d.transport(redact)
 	if err != nil {
 		return nil, err
 	}
 	e, err := llm.New(llm.Options{
-		Providers: d.s.Models.Providers, Cascade: d.s.Models.Cascade, Routes: d.s.Models.Routes,
+		Providers: d.s.Models.Providers, Cascade: cascade, Routes: d.s.Models.Routes,
 		Ledger: llm.NewLedger(d.s.Models.Caps, past, func(e llm.Entry) error { return appendJSON(d.books, e) }),
 		Redact: redact, Private: carriesTag(d.s.PrivacyTags),
 		Timeout: d.s.Models.Timeout, Transport: transport, Now: d.now,
@@ -143,52 +146,75 @@ func readCosts(path string, now time.Time) ([]llm.Entry, error) {
 	return out, nil
 }
 
-func readRoutes(path string) ([]llm.Route, error) {
+// readChoices reads what was chosen while a daemon ran: routes, and the line
+// cascade=a,b,c if there is one.
+func readChoices(path string) (routes []llm.Route, cascade []string, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer f.Close()
-	var out []llm.Route
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
-		if line := strings.TrimSpace(lines.Text()); line != "" {
-			r, err := llm.ParseRoute(line)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", path, err)
-			}
-			out = append(out, r)
+		line := strings.TrimSpace(lines.Text())
+		if list, ok := strings.CutPrefix(line, cascadeKey); ok {
+			cascade = strings.Split(list, ",")
+			continue
 		}
+		if line == "" {
+			continue
+		}
+		r, err := llm.ParseRoute(line)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", path, err)
+		}
+		routes = append(routes, r)
 	}
-	return out, lines.Err()
+	return routes, cascade, lines.Err()
 }
 
-// useModel puts a route in force and remembers it.
-func (d *Daemon) useModel(text string) (llm.Route, error) {
-	r, err := llm.ParseRoute(text)
+// cascadeKey begins the choice of a cascade.
+const cascadeKey = "cascade="
+
+// choose puts a route or a cascade in force and remembers it.
+func (d *Daemon) choose(text string) (string, error) {
+	d.choosing.Lock()
+	defer d.choosing.Unlock()
+	path := d.statePath(routeFile)
+	routes, cascade, err := readChoices(path)
 	if err != nil {
-		return r, err
+		return "", err
 	}
-	if err := d.engine.Use(r); err != nil {
-		return r, err
+	if list, ok := strings.CutPrefix(text, cascadeKey); ok {
+		cascade = strings.Split(list, ",")
+		if err := d.engine.Reorder(cascade); err != nil {
+			return "", err
+		}
+	} else {
+		r, err := llm.ParseRoute(text)
+		if err != nil {
+			return "", err
+		}
+		if err := d.engine.Use(r); err != nil {
+			return "", err
+		}
+		text = r.String()
+		routes = append(slices.DeleteFunc(routes, func(x llm.Route) bool { return x.Tier == r.Tier && x.Slot == r.Slot }), r)
 	}
-	chosen, err := readRoutes(d.statePath(routeFile))
-	if err != nil {
-		return r, err
-	}
-	chosen = slices.DeleteFunc(chosen, func(x llm.Route) bool { return x.Tier == r.Tier && x.Slot == r.Slot })
 	var b strings.Builder
-	for _, x := range append(chosen, r) {
+	if len(cascade) > 0 {
+		b.WriteString(cascadeKey + strings.Join(cascade, ",") + "\n")
+	}
+	for _, x := range routes {
 		b.WriteString(x.String() + "\n")
 	}
-	tmp := d.statePath(routeFile + ".new")
-	if err := os.WriteFile(tmp, []byte(b.String()), 0o600); err != nil {
-		return r, err
+	if err := os.WriteFile(path+".new", []byte(b.String()), 0o600); err != nil {
+		return "", err
 	}
-	return r, os.Rename(tmp, d.statePath(routeFile))
+	return "From now on: " + text, os.Rename(path+".new", path)
 }
 
 // carriesTag reports of a text whether one of the privacy tags stands in it.

@@ -43,8 +43,8 @@ func (d *Daemon) modelAnswer(ctx context.Context, c *conn, m proto.Message, sess
 		fresh, _ := m.Payload.Get("FRESH")
 		return d.catalog(ctx, fresh != nil && !sexp.IsNil(fresh)), nil
 	case "models-use":
-		r, err := d.useModel(m.Payload.Text("ROUTE"))
-		return sexp.P(sexp.Keyword("TEXT"), "From now on: "+r.String()), err
+		text, err := d.choose(m.Payload.Text("ROUTE"))
+		return sexp.P(sexp.Keyword("TEXT"), text), err
 	case "cost":
 		return d.costs(), nil
 	}
@@ -150,14 +150,15 @@ func (d *Daemon) costWord([]string) string {
 	return fmt.Sprintf("Spent today %s of %s, this month %s of %s.", p.Text("DAY"), p.Text("CAP-DAY"), p.Text("MONTH"), p.Text("CAP-MONTH"))
 }
 
-// modelsWord answers /models, and /models tier/slot=provider/model.
+// modelsWord answers /models, /models tier/slot=provider/model and
+// /models cascade=provider,provider.
 func (d *Daemon) modelsWord(args []string) string {
 	if len(args) == 1 {
-		r, err := d.useModel(args[0])
+		text, err := d.choose(args[0])
 		if err != nil {
-			return fmt.Sprintf("That model was not chosen: %v.", err)
+			return fmt.Sprintf("That was not chosen: %v.", err)
 		}
-		return "From now on: " + r.String()
+		return text
 	}
 	var b strings.Builder
 	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)

@@ -50,7 +50,7 @@ type Engine struct {
 	ledger    *Ledger
 	redacted  memo
 
-	routes atomic.Pointer[[]Route]
+	plan atomic.Pointer[plan]
 
 	mu       sync.Mutex // guards what follows
 	backends map[string]Backend
@@ -61,6 +61,12 @@ type Engine struct {
 }
 
 var _ Backend = (*Engine)(nil)
+
+// A plan is what can be changed while the engine runs. It is immutable.
+type plan struct {
+	cascade []string
+	routes  []Route
+}
 
 // New checks the options and returns an engine. Nothing is sent yet.
 func New(o Options) (*Engine, error) {
@@ -88,14 +94,8 @@ func New(o Options) (*Engine, error) {
 			return nil, fmt.Errorf("provider %s: %w", p.Name, err)
 		}
 	}
-	for _, name := range o.Cascade {
-		if _, known := vendorOf(name); !known && name != reflexName {
-			return nil, fmt.Errorf("cascade: there is no provider %q", name)
-		}
-	}
-	routes := slices.Clone(o.Routes)
-	e.routes.Store(&routes)
-	return e, nil
+	e.plan.Store(&plan{routes: slices.Clone(o.Routes)})
+	return e, e.Reorder(o.Cascade)
 }
 
 const reflexName = "reflex"
@@ -124,13 +124,29 @@ func (e *Engine) add(p Provider) error {
 }
 
 // Info implements [Backend].
-func (e *Engine) Info() Info { return Info{Name: "engine", Local: false, Model: true} }
+func (e *Engine) Info() Info { return Info{Name: "probabilistic", Model: true} }
 
 // Ledger returns the record of what was spent.
 func (e *Engine) Ledger() *Ledger { return e.ledger }
 
 // Routes returns the routes in force.
-func (e *Engine) Routes() []Route { return slices.Clone(*e.routes.Load()) }
+func (e *Engine) Routes() []Route { return slices.Clone(e.plan.Load().routes) }
+
+// Cascade returns the order in force, empty for the usual one.
+func (e *Engine) Cascade() []string { return slices.Clone(e.plan.Load().cascade) }
+
+// Reorder puts another cascade in force. Requests under way keep theirs.
+func (e *Engine) Reorder(cascade []string) error {
+	for _, name := range cascade {
+		if _, known := vendorOf(name); !known && name != reflexName {
+			return fmt.Errorf("cascade: there is no provider %q", name)
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.plan.Store(&plan{cascade: slices.Clone(cascade), routes: e.Routes()})
+	return nil
+}
 
 // Use puts a route in force, in place of one for the same tier and slot. Requests
 // under way keep the routes they began with.
@@ -142,8 +158,7 @@ func (e *Engine) Use(r Route) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	next := slices.DeleteFunc(e.Routes(), func(x Route) bool { return x.Tier == r.Tier && x.Slot == r.Slot })
-	next = append(next, r)
-	e.routes.Store(&next)
+	e.plan.Store(&plan{cascade: e.Cascade(), routes: append(next, r)})
 	return nil
 }
 
@@ -377,13 +392,16 @@ type redactedError struct {
 func (e redactedError) Error() string { return e.text }
 func (e redactedError) Unwrap() error { return e.cause }
 
-func (e *Engine) breaker(name string) *breaker {
+// breaker is that of a model's provider: what ails one of its models, a key or a
+// connection, ails all.
+func (e *Engine) breaker(model string) *breaker {
+	provider, _ := modelOf(model)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	b, ok := e.breakers[name]
+	b, ok := e.breakers[provider]
 	if !ok {
 		b = &breaker{}
-		e.breakers[name] = b
+		e.breakers[provider] = b
 	}
 	return b
 }

@@ -80,10 +80,11 @@ func (e *Engine) candidates(ctx context.Context, p Purpose) (out []candidate, ru
 			out = append(out, c)
 		}
 	}
-	if m := routed(*e.routes.Load(), p); m != "" {
+	now := e.plan.Load()
+	if m := routed(now.routes, p); m != "" {
 		add(m)
 	}
-	order, auto := e.o.Cascade, len(e.o.Cascade) == 0
+	order, auto := now.cascade, len(now.cascade) == 0
 	if auto {
 		for _, v := range vendors {
 			order = append(order, v.name)
@@ -225,7 +226,7 @@ func (e *Engine) Catalogs(ctx context.Context, fresh bool) []Catalog {
 	}
 	wg.Wait()
 	return slices.DeleteFunc(out, func(c Catalog) bool {
-		return c.Err != nil && e.providers[c.Provider].Key == "" && !slices.Contains(e.o.Cascade, c.Provider)
+		return c.Err != nil && e.providers[c.Provider].Key == "" && !slices.Contains(e.Cascade(), c.Provider)
 	})
 }
 

@@ -316,3 +316,24 @@ func class(err error) string {
 	}
 	return ""
 }
+
+// TestTheScriptedServersAreOnFile keeps what the scripted servers say where
+// tools/wire finds it, which has the providers' own clients read it.
+func TestTheScriptedServersAreOnFile(t *testing.T) {
+	for _, f := range fakes {
+		for name, body := range map[string]string{
+			"answer": f.answer("Grüße, 世界! Nothing is due."),
+			"call":   f.call("agenda", `{"explanation":"because","span":"week"}`),
+		} {
+			file := filepath.Join("testdata", "wire", f.provider+"."+name)
+			if *update {
+				if err := os.WriteFile(file, []byte(body), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if want, err := os.ReadFile(file); err != nil || string(want) != body {
+				t.Errorf("%s is not what the scripted server says: %v", file, err)
+			}
+		}
+	}
+}
