@@ -95,9 +95,9 @@ func note(c *proto.Client, n int) bool {
 // middle of its work. Afterwards the journal must verify, every effect must have
 // its ruling before it, and whatever was acknowledged must be in the Org file.
 func TestCrashAtRandomPoints(t *testing.T) {
-	kills, turns := 12, 50
+	kills, turns, longest := 12, 50, 150*time.Millisecond
 	if os.Getenv("PASSEPARTOUT_SOAK") != "" {
-		kills = 200
+		kills, turns, longest = 200, 200, 2*time.Second
 	}
 	if testing.Short() {
 		kills = 3
@@ -113,7 +113,7 @@ func TestCrashAtRandomPoints(t *testing.T) {
 	for range kills {
 		v.start()
 		c, nc := v.connect(ctx)
-		die := time.AfterFunc(time.Duration(rnd.Int64N(int64(150*time.Millisecond))), func() { v.cmd.Process.Kill() })
+		die := time.AfterFunc(time.Duration(rnd.Int64N(int64(longest))), func() { v.cmd.Process.Kill() })
 		for range turns {
 			n++
 			if !note(c, n) {
