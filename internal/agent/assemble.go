@@ -19,8 +19,8 @@ type Prompt struct {
 	// Context is what of the memex belongs to the signal, within so many tokens.
 	// Its labels join those of the session.
 	Context  func(ctx context.Context, sig proto.Signal, tokens int) (text string, t proto.Taint)
-	Config   func() string   // one line about the system itself
-	Mandates func() []string // standing instructions of skills; shown last
+	Config   func() string               // one line about the system itself
+	Mandates func(proto.Signal) []string // what skills say about such a signal; shown last
 	// Offer says whether a verb is shown to the model at all; nil shows all. What
 	// is not offered can still be proposed, and is judged.
 	Offer func(proto.Verb) bool
@@ -83,7 +83,7 @@ func (t *turn) assemble(ctx context.Context) Assembly {
 	}
 	b.logs = keep(t.s.logs, keptLogs)
 	if p.Mandates != nil {
-		b.mandates = strings.TrimSpace(strings.Join(p.Mandates(), "\n"))
+		b.mandates = strings.TrimSpace(strings.Join(p.Mandates(t.sig), "\n"))
 	}
 	a := b.build()
 	a.Request.Now = t.a.Now()
