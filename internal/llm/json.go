@@ -72,11 +72,11 @@ func readObject(d *json.Decoder, depth int) (any, error) {
 			return nil, err
 		}
 		key, _ := t.(string)
-		if fold := strings.ToLower(key); seen[fold] {
+		fold := strings.ToLower(key)
+		if seen[fold] {
 			return nil, fmt.Errorf("the key %q is given twice", key)
-		} else {
-			seen[fold] = true
 		}
+		seen[fold] = true
 		v, err := readJSON(d, depth+1)
 		if err != nil {
 			return nil, err
