@@ -1,14 +1,18 @@
 package fovea
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"hash/fnv"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"passepartout/internal/memory"
+	"passepartout/internal/org"
 	"passepartout/internal/recall"
 )
 
@@ -20,18 +24,25 @@ type Mirror struct {
 
 	mu     sync.Mutex
 	files  map[string]mirrored
-	learnt int // notes when vectors were last learnt
+	learnt int                       // notes when vectors were last learnt
+	fresh  []memory.ID               // put after the first Sync, oldest first
+	links  map[memory.ID][]memory.ID // a target to the nodes that link to it
+	dates  map[memory.ID]deadline    // of open tasks
 }
+
+// deadline is a date and when it is first warned of.
+type deadline struct{ warn, at time.Time }
 
 // mirrored is what the index holds of a file.
 type mirrored struct {
-	hash memory.Hash
-	ids  []memory.ID
+	hash    memory.Hash
+	ids     []memory.ID
+	targets []memory.ID // of its links
 }
 
 // NewMirror returns a mirror that has seen nothing yet.
 func NewMirror(o recall.Options) *Mirror {
-	m := &Mirror{files: map[string]mirrored{}}
+	m := &Mirror{files: map[string]mirrored{}, links: map[memory.ID][]memory.ID{}, dates: map[memory.ID]deadline{}}
 	o.Text = m.text
 	m.index = recall.New(o)
 	return m
@@ -60,7 +71,7 @@ func (m *Mirror) Sync(v *memory.View) {
 	if last := m.view.Load(); last != nil && last.Rev() >= v.Rev() {
 		return
 	}
-	m.view.Store(v)
+	begun := m.view.Swap(v) != nil
 	gone := []memory.ID{}
 	there := map[string]bool{}
 	for f := range v.FileObjects() {
@@ -70,13 +81,15 @@ func (m *Mirror) Sync(v *memory.View) {
 			continue
 		}
 		gone = append(gone, old.ids...)
+		m.unlink(old)
 		now := mirrored{hash: f.Hash}
-		m.put(v, f, &now)
+		m.put(v, f, &now, begun)
 		m.files[f.File] = now
 	}
 	for path, old := range m.files {
 		if !there[path] {
 			gone = append(gone, old.ids...)
+			m.unlink(old)
 			delete(m.files, path)
 		}
 	}
@@ -85,17 +98,118 @@ func (m *Mirror) Sync(v *memory.View) {
 			m.index.Delete(string(id))
 		}
 	}
+	m.fresh = m.fresh[max(len(m.fresh)-mostFresh, 0):]
 }
 
+// mostFresh is how many changed nodes are remembered.
+const mostFresh = 64
+
 // put indexes an object and everything below it.
-func (m *Mirror) put(v *memory.View, o memory.Object, file *mirrored) {
+func (m *Mirror) put(v *memory.View, o memory.Object, file *mirrored, begun bool) {
 	if !o.IsFile() || written(o) {
+		d := note(v, o)
+		if begun {
+			if old, known := m.index.Stamp(d.ID); !known || old != d.Stamp {
+				m.fresh = append(slices.DeleteFunc(m.fresh, func(id memory.ID) bool { return id == o.ID }), o.ID)
+			}
+		}
 		file.ids = append(file.ids, o.ID)
-		m.index.Put(note(v, o))
+		m.index.Put(d)
+		m.relate(v, o, d.Body, file)
 	}
 	for c := range o.Children() {
-		m.put(v, c, file)
+		m.put(v, c, file, begun)
 	}
+}
+
+// relate notes an object's links and its deadline.
+func (m *Mirror) relate(v *memory.View, o memory.Object, body string, file *mirrored) {
+	if strings.Contains(body, "[[id:") || strings.Contains(o.Title, "[[id:") {
+		for _, l := range v.Links(o) {
+			if to := memory.ID(l.Target); to != o.ID && !slices.Contains(m.links[to], o.ID) {
+				m.links[to] = append(m.links[to], o.ID)
+				file.targets = append(file.targets, to)
+			}
+		}
+	}
+	if o.Todo != "" && !o.Done && o.Deadline.Raw != "" {
+		m.dates[o.ID] = deadline{o.Deadline.Start.AddDate(0, 0, -warning(o.Deadline)), o.Deadline.Start}
+	}
+}
+
+// A deadline is shown so many days ahead, as in Org, and forgotten so many after.
+const warnDays, staleDays = 14, 30
+
+// warning is the days a deadline is shown ahead: its own, if it says.
+func warning(t org.Timestamp) int {
+	switch w := t.Warn; {
+	case w.Mark == "":
+		return warnDays
+	case w.Unit == 'd':
+		return w.N
+	case w.Unit == 'w':
+		return 7 * w.N
+	case w.Unit == 'm':
+		return 30 * w.N
+	case w.Unit == 'y':
+		return 365 * w.N
+	}
+	return 1
+}
+
+// unlink forgets what was noted of a file.
+func (m *Mirror) unlink(old mirrored) {
+	from := map[memory.ID]bool{}
+	for _, id := range old.ids {
+		from[id] = true
+		delete(m.dates, id)
+	}
+	for _, t := range old.targets {
+		if m.links[t] = slices.DeleteFunc(m.links[t], func(id memory.ID) bool { return from[id] }); len(m.links[t]) == 0 {
+			delete(m.links, t)
+		}
+	}
+}
+
+// linking is the nodes that link to a node.
+func (m *Mirror) linking(id memory.ID) []memory.ID {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := slices.Clone(m.links[id])
+	slices.Sort(out)
+	return out
+}
+
+// due is the open tasks whose deadline has been warned of by then, earliest first.
+func (m *Mirror) due(now time.Time) []memory.ID {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	const most = 32
+	y, mon, day := now.Date()
+	now = time.Date(y, mon, day, now.Hour(), now.Minute(), 0, 0, time.UTC) // as timestamps are carried
+	stale := now.AddDate(0, 0, -staleDays)
+	var out []memory.ID
+	for id, d := range m.dates {
+		if !d.warn.After(now) && d.at.After(stale) {
+			out = append(out, id)
+		}
+	}
+	slices.SortFunc(out, func(a, b memory.ID) int {
+		if c := m.dates[a].at.Compare(m.dates[b].at); c != 0 {
+			return c
+		}
+		return cmp.Compare(a, b)
+	})
+	return out[:min(most, len(out))]
+}
+
+// changed is the nodes put since the mirror began, last first.
+func (m *Mirror) changed() []memory.ID {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := slices.Clone(m.fresh)
+	slices.Reverse(out)
+	return out
 }
 
 // written reports whether a file has text of its own above its first headline.
