@@ -12,7 +12,10 @@ var table = []struct {
 	patterns []string
 }{
 	{Own, []string{
-		".config/passepartout/**", ".local/state/passepartout/**", ".local/share/passepartout/**", "passepartout.sock", "memex/system/**",
+		".config/passepartout/**", ".local/state/passepartout/**", "passepartout.sock",
+		// The policy itself. What else lies in memex/system steers the agent and is
+		// asked about, not forbidden.
+		"memex/system/{permissions,rules,flight-plans}.org",
 	}},
 	{Secret, []string{
 		// keys
