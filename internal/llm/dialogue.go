@@ -44,6 +44,10 @@ func dialogue(req Request) []speech {
 		open = ""
 		switch m.Role {
 		case User:
+			if m.Text == "" {
+				add(false, part{text: empty})
+				continue
+			}
 			add(false, part{text: m.Text})
 		case Assistant:
 			if m.Text != "" {
@@ -76,11 +80,17 @@ func dialogue(req Request) []speech {
 		case RoleInvalid:
 		}
 	}
+	if len(out) == 0 {
+		add(false, part{text: empty})
+	}
 	if req.Tail != "" {
 		add(false, part{text: req.Tail})
 	}
 	return out
 }
+
+// empty stands for a message without text, which providers refuse.
+const empty = "(an empty message)"
 
 func answers(ms []Message, i int) bool {
 	return i < len(ms) && (ms[i].Role == ToolResult || ms[i].Role == Objection)
