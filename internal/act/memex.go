@@ -17,6 +17,9 @@ type Memex struct {
 	Store *memory.Store
 	Now   func() time.Time
 	Inbox string // file that captured headings go to, relative to the memex
+	// Find returns the headings a text is about, best first; nil finds those
+	// that have all its words.
+	Find func(v *memory.View, text string, limit int) []memory.Object
 }
 
 // listed is how many headings a tool shows when it is not told.
@@ -43,9 +46,9 @@ func (m Memex) Tools() []Tool {
 			Run: m.find,
 		},
 		{
-			Name: "memory-search", Effect: proto.ReadLocal, Timeout: 30 * time.Second, Doc: "Search titles and texts of the memex for words.",
+			Name: "memory-search", Effect: proto.ReadLocal, Timeout: 30 * time.Second, Doc: "Find what the memex says about something, best first.",
 			Params: []proto.Param{
-				{Name: "QUERY", Type: proto.Text, Required: true, Doc: "the words"},
+				{Name: "QUERY", Type: proto.Text, Required: true, Doc: "what it is about, in any words"},
 				{Name: "LIMIT", Type: proto.Number, Doc: "how many, 10 by default"},
 			},
 			Run: m.search,
@@ -187,9 +190,10 @@ func hasWords(title string, words []string) bool {
 
 func (m Memex) search(_ context.Context, c Call) (Outcome, error) {
 	v := m.Store.View()
-	hits := v.Search(c.Text("QUERY"), c.Int("LIMIT", 10))
+	text := c.Text("QUERY")
+	hits := m.hits(v, text, c.Int("LIMIT", 10))
 	if len(hits) == 0 {
-		return Outcome{OK: true, Text: fmt.Sprintf("Nothing in the memex is about %q.", c.Text("QUERY"))}, nil
+		return Outcome{OK: true, Text: fmt.Sprintf("Nothing in the memex is about %q.", text)}, nil
 	}
 	var b strings.Builder
 	var taint proto.Taint
@@ -201,6 +205,36 @@ func (m Memex) search(_ context.Context, c Call) (Outcome, error) {
 		}
 	}
 	return Outcome{OK: true, Text: strings.TrimRight(b.String(), "\n"), Taint: taint}, nil
+}
+
+func (m Memex) hits(v *memory.View, text string, limit int) []memory.Hit {
+	if m.Find == nil {
+		return v.Search(text, limit)
+	}
+	var hits []memory.Hit
+	for _, o := range m.Find(v, text, limit) {
+		hits = append(hits, memory.Hit{Object: o, Line: telling(o.Body(), text)})
+	}
+	return hits
+}
+
+// telling is the first line that has one of the words, else the first of all.
+func telling(body, text string) string {
+	words := strings.Fields(strings.ToLower(text))
+	first := ""
+	for l := range strings.Lines(body) {
+		if l = strings.TrimSpace(l); l == "" {
+			continue
+		}
+		low := strings.ToLower(l)
+		if slices.ContainsFunc(words, func(w string) bool { return len(w) > 3 && strings.Contains(low, w) }) {
+			return shorten([]byte(l))
+		}
+		if first == "" {
+			first = l
+		}
+	}
+	return shorten([]byte(first))
 }
 
 // stamp turns a day into an Org timestamp.

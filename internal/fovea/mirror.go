@@ -260,12 +260,17 @@ func (m *Mirror) Learn(ctx context.Context) error {
 	return nil
 }
 
-// Search returns the objects of the view that fit the text best.
+// leastScore is the share of the best score below which a note is not what a
+// person would call found.
+const leastScore = 0.3
+
+// Search returns the objects of the view that fit the text, best first.
 func (m *Mirror) Search(v *memory.View, text string, limit int) []memory.Object {
 	m.Sync(v)
 	var out []memory.Object
-	for _, h := range m.index.Search(text, limit, recall.Fused) {
-		if o, ok := v.Get(memory.ID(h.ID)); ok {
+	hits := m.index.Search(text, limit, recall.Fused)
+	for _, h := range hits {
+		if o, ok := v.Get(memory.ID(h.ID)); ok && h.Score >= leastScore*hits[0].Score {
 			out = append(out, o)
 		}
 	}
