@@ -36,11 +36,13 @@ import (
 
 	"passepartout/internal/agent"
 	"passepartout/internal/flight"
+	"passepartout/internal/fovea"
 	"passepartout/internal/gate"
 	"passepartout/internal/journal"
 	"passepartout/internal/llm"
 	"passepartout/internal/memory"
 	"passepartout/internal/proto"
+	"passepartout/internal/recall"
 	"passepartout/internal/sexp"
 	"passepartout/internal/undo"
 )
@@ -86,6 +88,7 @@ type Daemon struct {
 	lock    *os.File
 	journal *journal.Journal
 	memory  *memory.Store
+	mirror  *fovea.Mirror // the index of the memory
 	undo    *undo.Store
 	policy  *policySource
 	engine  *llm.Engine
@@ -153,6 +156,7 @@ func (d *Daemon) build(ctx context.Context) error {
 	if d.memory, err = d.openMemory(ctx); err != nil {
 		return fmt.Errorf("memex %s: %w", d.s.MemexDir, err)
 	}
+	d.mirror = fovea.NewMirror(recall.Options{})
 	if d.undo, err = d.openUndo(); err != nil {
 		return fmt.Errorf("undo: %w", err)
 	}
@@ -201,6 +205,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		return errors.Join(err, d.release())
 	}
 	d.log.Info("listening", "socket", d.s.SocketPath, "memex", d.s.MemexDir, "headings", d.memory.View().Len())
+	d.conns.Go(func() { d.follow(ctx) })
 	if d.s.IdleExit > 0 {
 		d.conns.Add(1)
 		go func() {

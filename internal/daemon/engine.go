@@ -233,6 +233,7 @@ func (d *Daemon) prompt() agent.Prompt {
 		Tokens:   d.s.Models.Tokens,
 		Identity: func() string { return d.readPart("system/identity.org") },
 		Advice:   func() string { return d.readPart("AGENTS.md") },
+		Context:  d.awareness,
 		Config: func() string {
 			return fmt.Sprintf("%d gates judge; policy %.12s; models for this: %s", len(d.policy.chain().Gates()), d.policy.chain().Policy().String(),
 				strings.Join(d.engine.Choice(context.Background(), llm.Purpose{Tier: llm.Cognition, Slot: llm.Chat}), ", "))

@@ -115,7 +115,7 @@ func (d *Daemon) witness(p flight.Plan) (happened, known bool) {
 // actuators are all that can be done.
 func (d *Daemon) actuators() (*act.Table, error) {
 	history := act.History{Files: d.undo, Memory: d.memory}
-	memex := act.Memex{Store: d.memory, Now: d.now, Inbox: inbox}
+	memex := act.Memex{Store: d.memory, Now: d.now, Inbox: inbox, Find: d.mirror.Search}
 	files := act.Files{History: history, Label: memex.Label, Skip: d.unreadable}
 	tools, err := act.NewToolbox(slices.Concat(files.Tools(), memex.Tools(), history.Tools(), act.Web{}.Tools(), act.Plain())...)
 	if err != nil {
