@@ -139,7 +139,7 @@ func (a *app) settings(cfg *config.Config, idle time.Duration) daemon.Settings {
 		level = slog.LevelInfo
 	}
 	return daemon.Settings{
-		MemexDir: cfg.MemexDir, StateDir: cfg.StateDir, SocketPath: cfg.SocketPath,
+		MemexDir: cfg.MemexDir, StateDir: cfg.StateDir, SkillsDir: filepath.Join(cfg.DataDir, "skills"), SocketPath: cfg.SocketPath,
 		TCPAddr: cfg.TCPAddr, TokenFile: cfg.TokenFile, MaxClients: cfg.MaxClients,
 		Addressee: cfg.User, Fallback: cfg.DefaultActuator,
 		RequireSandbox: cfg.Sandbox == "require", JournalBytes: int64(cfg.JournalBytes),

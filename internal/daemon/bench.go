@@ -18,6 +18,10 @@ type Bench struct {
 // files are looked at.
 func OpenBench(s Settings) (*Bench, error) {
 	d := &Daemon{s: s, now: s.Now}
+	var err error
+	if d.skills, err = d.openSkills(); err != nil {
+		return nil, err
+	}
 	table, err := d.actuators()
 	if err != nil {
 		return nil, err

@@ -44,6 +44,7 @@ import (
 	"passepartout/internal/proto"
 	"passepartout/internal/recall"
 	"passepartout/internal/sexp"
+	"passepartout/internal/skill"
 	"passepartout/internal/undo"
 )
 
@@ -51,6 +52,7 @@ import (
 type Settings struct {
 	MemexDir   string
 	StateDir   string
+	SkillsDir  string // installed skills; "" loads none, not even bundled ones
 	SocketPath string
 	TCPAddr    string // "" for none; loopback only
 	TokenFile  string // proof for TCP clients
@@ -90,6 +92,7 @@ type Daemon struct {
 	memory  *memory.Store
 	mirror  *fovea.Mirror // the index of the memory
 	undo    *undo.Store
+	skills  *skill.Library // nil: none
 	policy  *policySource
 	engine  *llm.Engine
 	books   *os.File // of the cost ledger; nil until it is open

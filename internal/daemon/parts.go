@@ -40,12 +40,16 @@ func (d *Daemon) openMemory(ctx context.Context) (*memory.Store, error) {
 // is named here.
 func (d *Daemon) assemble() error {
 	scanner := secret.Default().WithValues(d.s.Secrets)
+	var err error
+	if d.skills, err = d.openSkills(); err != nil {
+		return err
+	}
 	table, err := d.actuators()
 	if err != nil {
 		return err
 	}
 	d.policy = &policySource{
-		memex: d.s.MemexDir, base: d.basePolicy(), vocabulary: table.Vocabulary(), log: d.log,
+		memex: d.s.MemexDir, base: d.basePolicy(), vocabulary: table.Vocabulary(), skills: d.skills, log: d.log,
 		record: func(p sexp.Plist) error { _, err := d.journal.Append(p); return err },
 	}
 	if err := d.policy.open(); err != nil {
@@ -73,7 +77,7 @@ func (d *Daemon) assemble() error {
 		ApprovalTTL: d.s.ApprovalTTL,
 		Plans:       d.plans,
 		Step:        d.s.Step,
-		Prompt:      d.prompt(),
+		Prompt:      d.withSkills(d.prompt()),
 		Consensus:   d.s.Models.Consensus,
 		Words:       map[string]func([]string) string{"/cost": d.costWord, "/models": d.modelsWord},
 	})
@@ -117,7 +121,8 @@ func (d *Daemon) actuators() (*act.Table, error) {
 	history := act.History{Files: d.undo, Memory: d.memory}
 	memex := act.Memex{Store: d.memory, Now: d.now, Inbox: inbox, Find: d.mirror.Search}
 	files := act.Files{History: history, Label: memex.Label, Skip: d.unreadable}
-	tools, err := act.NewToolbox(slices.Concat(files.Tools(), memex.Tools(), history.Tools(), act.Web{}.Tools(), act.Plain())...)
+	ours := slices.Concat(files.Tools(), memex.Tools(), history.Tools(), act.Web{}.Tools(), act.Plain())
+	tools, err := act.NewToolbox(append(ours, d.skillTools(ours)...)...)
 	if err != nil {
 		return nil, err
 	}

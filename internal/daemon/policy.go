@@ -13,6 +13,7 @@ import (
 	"passepartout/internal/gate"
 	"passepartout/internal/proto"
 	"passepartout/internal/sexp"
+	"passepartout/internal/skill"
 )
 
 // policyFiles are the Org files a policy is read from, in the memex.
@@ -25,7 +26,7 @@ type policySource struct {
 	memex      string
 	base       gate.Policy // what does not come from files
 	vocabulary *proto.Vocabulary
-	extra      []gate.Gate
+	skills     *skill.Library // whose gates are added to the chain; nil: none
 	record     func(sexp.Plist) error
 	log        *slog.Logger
 
@@ -33,6 +34,7 @@ type policySource struct {
 	seen   []fileState
 	now    *gate.Chain
 	tools  map[string]gate.Decision // what the permissions say, by name
+	set    *skill.Set               // the skills now was built with
 	failed error
 }
 
@@ -56,6 +58,7 @@ func (p *policySource) open() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.seen = p.look()
+	p.refresh()
 	c, err := p.build()
 	if err != nil {
 		return err
@@ -69,7 +72,7 @@ func (p *policySource) chain() *gate.Chain {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	seen := p.look()
-	if equalStates(seen, p.seen) {
+	if !p.refresh() && equalStates(seen, p.seen) {
 		return p.now
 	}
 	p.seen = seen
@@ -82,6 +85,23 @@ func (p *policySource) chain() *gate.Chain {
 	p.log.Info("policy loaded", "digest", c.Policy().String())
 	p.now = c
 	return c
+}
+
+// refresh takes up skills that changed, and reports whether any did.
+func (p *policySource) refresh() bool {
+	if p.skills == nil {
+		return false
+	}
+	set := p.skills.Refresh()
+	if set == p.set {
+		return false
+	}
+	p.set = set
+	tellSkills(p.log, set)
+	if err := p.record(set.Plist()); err != nil {
+		p.log.Error("the skills in force could not be recorded", "error", err)
+	}
+	return true
 }
 
 // forbids reports whether the permissions rule a verb out, so that it need not be
@@ -152,7 +172,11 @@ func (p *policySource) build() (*gate.Chain, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := gate.Standard(pol, p.vocabulary, p.extra...)
+	var extra []gate.Gate
+	if p.set != nil {
+		extra = p.set.Gates()
+	}
+	c, err := gate.Standard(pol, p.vocabulary, extra...)
 	if err != nil {
 		return nil, err
 	}
