@@ -122,7 +122,7 @@ func (a answer) text() string {
 	if len(a.verdicts) == 0 {
 		fmt.Fprintf(tw, "  %s\t%s\t%s\t%s\n", a.Gate, a.Decision, strings.Join(a.Codes, " "), printable(a.Reason))
 	}
-	tw.Flush() // a strings.Builder does not fail
+	_ = tw.Flush() // a strings.Builder does not fail
 	return b.String()
 }
 

@@ -167,7 +167,7 @@ func replaceFile(name string, old, text []byte) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(tmp.Name()) // gone already when the rename succeeded
+	defer func() { _ = os.Remove(tmp.Name()) }() // gone already when the rename succeeded
 	_, err = tmp.Write(text)
 	if err == nil {
 		err = tmp.Chmod(mode)

@@ -303,7 +303,7 @@ func (b *builder) forget(int) bool {
 }
 
 // shortenLast cuts the longest remaining message: better a part than none.
-func (b *builder) shortenLast(over int) bool {
+func (b *builder) shortenLast(int) bool {
 	long := -1
 	for i, m := range b.talk {
 		if long < 0 || len(m.Text) > len(b.talk[long].Text) {
@@ -312,7 +312,7 @@ func (b *builder) shortenLast(over int) bool {
 	}
 	if long >= 0 {
 		m := &b.talk[long]
-		over = b.request().Estimate() - b.limit
+		over := b.request().Estimate() - b.limit
 		m.Text = head(m.Text, max(64, llm.Tokens(m.Text)-over-perCut))
 		b.notes["conversation"] = strings.TrimPrefix(b.notes["conversation"]+"; the longest message cut", "; ")
 	}

@@ -196,7 +196,11 @@ func TestAFileWithSecretsMustBeForItsOwnerAlone(t *testing.T) {
 		mode fs.FileMode
 		ok   bool
 	}{
-		{secret, 0o600, true}, {secret, 0o400, true}, {secret, 0o640, false}, {secret, 0o604, false}, {secret, 0o644, false},
+		{secret, 0o600, true},
+		{secret, 0o400, true},
+		{secret, 0o640, false},
+		{secret, 0o604, false},
+		{secret, 0o644, false},
 		{plain, 0o644, true},
 	} {
 		_, err := config.Load(environ, reading(tt.text, tt.mode))

@@ -109,6 +109,7 @@ func (l *loader) one(s *Setting, text string) (string, error) {
 			return "", fmt.Errorf("at most %d bytes of plain text", longest)
 		}
 		return text, nil
+	default:
 	}
 	return "", fmt.Errorf("a %v", s.Kind)
 }
@@ -150,6 +151,7 @@ func (l *loader) part(s *Setting, part string) (string, error) {
 			return "", errors.New("words separated by commas, or " + none)
 		}
 		return part, nil
+	default:
 	}
 	return "", fmt.Errorf("a list of %v", s.Kind)
 }

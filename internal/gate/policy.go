@@ -89,8 +89,14 @@ type listField struct {
 
 func (p *Policy) lists() []listField {
 	return []listField{
-		{"READ-ROOTS", &p.ReadRoots}, {"WRITE-ROOTS", &p.WriteRoots}, {"OWN", &p.Own}, {"STEERING", &p.Steering},
-		{"HOSTS", &p.Hosts}, {"RECIPIENTS", &p.Recipients}, {"LOCAL-CHANNELS", &p.LocalChannels}, {"PRIVACY-TAGS", &p.PrivacyTags},
+		{"READ-ROOTS", &p.ReadRoots},
+		{"WRITE-ROOTS", &p.WriteRoots},
+		{"OWN", &p.Own},
+		{"STEERING", &p.Steering},
+		{"HOSTS", &p.Hosts},
+		{"RECIPIENTS", &p.Recipients},
+		{"LOCAL-CHANNELS", &p.LocalChannels},
+		{"PRIVACY-TAGS", &p.PrivacyTags},
 	}
 }
 
@@ -178,7 +184,9 @@ type Change struct {
 func (p Policy) Diff(q Policy) []Change {
 	var out []Change
 	for _, f := range [...]struct{ what, old, new string }{
-		{"home", p.Home, q.Home}, {"user", p.User, q.User}, {"cwd", p.Cwd, q.Cwd},
+		{"home", p.Home, q.Home},
+		{"user", p.User, q.User},
+		{"cwd", p.Cwd, q.Cwd},
 		{"sandbox", p.Sandbox.String(), q.Sandbox.String()},
 	} {
 		if f.old != f.new {

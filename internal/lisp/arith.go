@@ -153,6 +153,7 @@ func biExpt(th *Thread, x, y Value) Value {
 	switch th.number(y) {
 	case rungInt, rungBig:
 		return th.power(x, y)
+	default:
 	}
 	th.number(x)
 	level := max(rungOf(x), rungOf(y), rungSingle)

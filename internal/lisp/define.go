@@ -405,12 +405,14 @@ func refusal(name, why string) prim {
 }
 
 var callPrims = []prim{
-	{usage: "(funcall function &rest arguments)", doc: "call a function", fn: func(th *Thread, a []Value) Value { return th.apply(th.fn(a[0]), a[1:]) },
+	{
+		usage: "(funcall function &rest arguments)", doc: "call a function", fn: func(th *Thread, a []Value) Value { return th.apply(th.fn(a[0]), a[1:]) },
 		fn2: func(th *Thread, f, x Value) Value {
 			base := len(th.stk)
 			th.stk = append(th.stk, x)
 			return th.callStack(th.fn(f), base)
-		}},
+		},
+	},
 	{usage: "(apply function &rest arguments)", doc: "call a function; the last argument is a list of more", fn: biApply},
 	{usage: "(values &rest objects)", doc: "return several values", fn: func(th *Thread, a []Value) Value {
 		if len(a) == 1 {

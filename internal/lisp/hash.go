@@ -119,6 +119,7 @@ func (th *Thread) plainKey(t *table, k Value) (any, bool) {
 			return textKey(v.text()), true
 		case testEqualp:
 			return foldKey("s" + strings.Map(foldRune, v.text())), true
+		default:
 		}
 	case *Cons:
 		if t.test >= testEqual {

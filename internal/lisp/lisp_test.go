@@ -98,8 +98,10 @@ func TestBuiltinsAreDeclaredWholeAndOnce(t *testing.T) {
 }
 
 func TestDroppedPowersDoNotComeBack(t *testing.T) {
-	img := newImage(t, lisp.Builtin{Name: "host:write", Usage: "(write text)", Doc: "test", Needs: capWrite,
-		Fn: func(*lisp.Thread, []lisp.Value) (lisp.Value, error) { return lisp.String("written"), nil }})
+	img := newImage(t, lisp.Builtin{
+		Name: "host:write", Usage: "(write text)", Doc: "test", Needs: capWrite,
+		Fn: func(*lisp.Thread, []lisp.Value) (lisp.Value, error) { return lisp.String("written"), nil },
+	})
 	th := img.Thread(generous)
 	eval1(t, th, `(host:write "x")`)
 	th.Drop(capWrite)

@@ -207,8 +207,10 @@ func mDo(c *compiler, x *Cons, let, set *Symbol) Value {
 		body = body[1:]
 	}
 	next := Value(c.th.gensym("NEXT"))
-	tag := []Value{symTagbody, next,
-		list(symWhen, end[0], list(symReturn, Nil, prognOf(end[1:])))}
+	tag := []Value{
+		symTagbody, next,
+		list(symWhen, end[0], list(symReturn, Nil, prognOf(end[1:]))),
+	}
 	tag = append(tag, body...)
 	if len(steps) > 0 {
 		tag = append(tag, listTo(listTo(Nil, steps...), set))

@@ -175,6 +175,7 @@ func (th *Thread) add(x, y Value) Value {
 		return th.ratOp(x, y, (*big.Rat).Add)
 	case rungSingle:
 		return th.single(singleOf(x) + singleOf(y))
+	default:
 	}
 	return th.double(floatOf(x) + floatOf(y))
 }
@@ -203,6 +204,7 @@ func (th *Thread) sub(x, y Value) Value {
 		return th.ratOp(x, y, (*big.Rat).Sub)
 	case rungSingle:
 		return th.single(singleOf(x) - singleOf(y))
+	default:
 	}
 	return th.double(floatOf(x) - floatOf(y))
 }
@@ -226,6 +228,7 @@ func (th *Thread) mul(x, y Value) Value {
 		return th.ratOp(x, y, (*big.Rat).Mul)
 	case rungSingle:
 		return th.single(singleOf(x) * singleOf(y))
+	default:
 	}
 	return th.double(floatOf(x) * floatOf(y))
 }
@@ -382,6 +385,7 @@ func (th *Thread) quotient(x, y Value, mode rounding, op *Symbol) (q, r Value) {
 	case rungDouble:
 		f, _ := rest.Float64()
 		return q, Double(signedZero(f, x))
+	default:
 	}
 	return q, mkRat(rest)
 }
@@ -415,6 +419,7 @@ func smallQuotient(a, b int64, mode rounding) (Value, Value) {
 				q, r = q-1, r+b
 			}
 		}
+	default:
 	}
 	return mkInt(q), mkInt(r)
 }
@@ -446,6 +451,7 @@ func roundRat(a, b *big.Int, mode rounding) *big.Int {
 				q.Sub(q, big.NewInt(1))
 			}
 		}
+	default:
 	}
 	return q
 }

@@ -772,8 +772,15 @@ var plainTypePrims = []prim{
 func typePrims() []prim {
 	ps := slices.Clone(plainTypePrims)
 	for _, p := range [][2]string{
-		{"characterp", "CHARACTER"}, {"functionp", "FUNCTION"}, {"vectorp", "VECTOR"}, {"arrayp", "ARRAY"}, {"simple-vector-p", "SIMPLE-VECTOR"},
-		{"simple-string-p", "SIMPLE-STRING"}, {"bit-vector-p", "BIT-VECTOR"}, {"packagep", "PACKAGE"}, {"compiled-function-p", "COMPILED-FUNCTION"},
+		{"characterp", "CHARACTER"},
+		{"functionp", "FUNCTION"},
+		{"vectorp", "VECTOR"},
+		{"arrayp", "ARRAY"},
+		{"simple-vector-p", "SIMPLE-VECTOR"},
+		{"simple-string-p", "SIMPLE-STRING"},
+		{"bit-vector-p", "BIT-VECTOR"},
+		{"packagep", "PACKAGE"},
+		{"compiled-function-p", "COMPILED-FUNCTION"},
 		{"pathnamep", "PATHNAME"},
 	} {
 		ps = append(ps, prim{usage: "(" + p[0] + " object)", doc: "true for an object of type " + p[1], fn1: typePred(p[1])})

@@ -352,6 +352,7 @@ func (w *work) editHeadline(d *draft, o Object, c Change) (ID, error) {
 		return id, w.archive(d, h)
 	case Delete:
 		return "", d.apply(h.Delete())
+	default:
 	}
 	return id, d.apply(changeHeadline(h, c, w.now))
 }
@@ -377,6 +378,7 @@ func changeHeadline(h org.Headline, c Change, now time.Time) ([]org.Patch, error
 		return h.SetDeadline(c.Value)
 	case SetBody:
 		return h.SetBody(org.EscapeBody(c.Value))
+	default:
 	}
 	return nil, invalid("%s does not change a headline in place", c.Kind)
 }

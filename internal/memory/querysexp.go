@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"errors"
 	"strings"
 
 	"passepartout/internal/sexp"
@@ -89,7 +90,7 @@ func (q *Query) termForm(name string, args []sexp.Value) (pred, error) {
 		return nil, q.bad(name, "a form with a value, one of "+strings.Join(known, " "), known)
 	}
 	p, err := q.term(name, words)
-	if e, ok := err.(*QueryError); ok && e.Found == name {
+	if e := (*QueryError)(nil); errors.As(err, &e) && e.Found == name {
 		return nil, q.bad(name, "one of "+strings.Join(known, " "), known)
 	}
 	return p, err

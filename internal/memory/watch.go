@@ -99,7 +99,7 @@ func (w *watcher) run(ctx context.Context) {
 	var events <-chan fsnotify.Event
 	var errs <-chan error
 	if w.fs != nil {
-		defer w.fs.Close()
+		defer func() { _ = w.fs.Close() }() // nothing is pending in a watcher
 		events, errs = w.fs.Events, w.fs.Errors
 	}
 	rescan := time.NewTicker(w.opt.Rescan)

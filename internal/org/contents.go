@@ -165,6 +165,7 @@ func (s *collector) spans(k kind) *[]Span {
 		return &s.c.Diary
 	case kindInlineSrc, kindInlineCall:
 		return &s.c.InlineCode
+	default:
 	}
 	return nil
 }

@@ -274,6 +274,7 @@ func (r *renderer) shutElement(n *node) {
 		if p := r.top(); p.kind != kindBlock || len(r.stack) == 1 {
 			return // rendered flat
 		}
+	default:
 	}
 	r.pop()
 }
@@ -283,6 +284,7 @@ func (r *renderer) place(n *node) {
 	switch n.kind {
 	case kindRow, kindRowRule, kindCell, kindItemTag, kindItem:
 		return
+	default:
 	}
 	if n.kind == kindParagraph && n.span.Start == r.own {
 		return
@@ -404,6 +406,7 @@ func (textDialect) wrap(p *part, inner string) string {
 		return entity(inner)
 	case kindBreak, kindExport, kindRowRule:
 		return ""
+	default:
 	}
 	return inner
 }

@@ -102,6 +102,7 @@ func (d htmlDialect) wrap(p *part, inner string) string {
 		return `<a id="` + inner + `">` + inner + "</a>"
 	case kindEntity:
 		return d.escape(entity(html.UnescapeString(inner)))
+	default:
 	}
 	return inner
 }

@@ -99,6 +99,7 @@ func (d markdownDialect) wrap(p *part, inner string) string {
 		return d.link(p.link, inner)
 	case kindEntity:
 		return entity(d.unescape(inner))
+	default:
 	}
 	return inner
 }

@@ -161,6 +161,7 @@ func (w *walker) element(p, limit int) (node, Span) {
 		nd.span.End = w.table(nd, limit)
 	case kindItem, kindFootnoteDef, kindParagraph:
 		nd.span.End = w.paragraph(nd, c, e, n, limit)
+	default:
 	}
 	return nd, Span{}
 }
@@ -284,6 +285,7 @@ func (w *walker) paragraph(nd node, c, e, n, limit int) int {
 			w.out.shut(&t)
 		}
 		s = it.text
+	default:
 	}
 	end := w.paraEnd(n, limit)
 	switch t := trimSpan(b, s, end); {

@@ -91,6 +91,7 @@ func (a *assigned) convinces(v string, p profile, quoted bool) bool {
 		return a.weak(v, p, quoted)
 	case hinted:
 		return a.sign == assigns && p.n >= 24 && p.kinds() == 3 && p.random() && p.digit >= 2 && !spaced(v)
+	default:
 	}
 	return false
 }

@@ -450,8 +450,27 @@ var crypts = []struct {
 	prefix string
 	min    int
 }{
-	{"$1$", 24}, {"$apr1$", 24}, {"$2a$", 50}, {"$2b$", 50}, {"$2y$", 50}, {"$5$", 43}, {"$6$", 86}, {"$y$", 40}, {"$7$", 40}, {"$P$", 31}, {"$H$", 31}, {"$S$", 52},
-	{"$argon2id$", 40}, {"$argon2i$", 40}, {"$argon2d$", 40}, {"$scrypt$", 40}, {"$pbkdf2", 40}, {"$krb5", 60}, {"$NT$", 32}, {"$DCC2$", 32}, {"{SSHA", 28},
+	{"$1$", 24},
+	{"$apr1$", 24},
+	{"$2a$", 50},
+	{"$2b$", 50},
+	{"$2y$", 50},
+	{"$5$", 43},
+	{"$6$", 86},
+	{"$y$", 40},
+	{"$7$", 40},
+	{"$P$", 31},
+	{"$H$", 31},
+	{"$S$", 52},
+	{"$argon2id$", 40},
+	{"$argon2i$", 40},
+	{"$argon2d$", 40},
+	{"$scrypt$", 40},
+	{"$pbkdf2", 40},
+	{"$krb5", 60},
+	{"$NT$", 32},
+	{"$DCC2$", 32},
+	{"{SSHA", 28},
 }
 
 // passwordHash finds what /etc/shadow and its kin hold: not the password, but all an attacker needs to guess it at leisure.

@@ -69,7 +69,7 @@ func Sum(v Value) Digest {
 				e.tag('l')
 			}
 			e.count(len(x.items))
-			open = append(open, printFrame{x.items, x.tail})
+			open = append(open, printFrame(x))
 		case Vector:
 			e.tag('v')
 			e.count(len(x.items))

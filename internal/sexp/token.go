@@ -220,8 +220,19 @@ var charNames = []struct {
 	name string
 	c    rune
 }{
-	{"Newline", '\n'}, {"Space", ' '}, {"Tab", '\t'}, {"Return", '\r'}, {"Page", '\f'}, {"Backspace", '\b'},
-	{"Rubout", 0x7f}, {"Nul", 0}, {"Escape", 0x1b}, {"Linefeed", '\n'}, {"Null", 0}, {"Delete", 0x7f}, {"Esc", 0x1b},
+	{"Newline", '\n'},
+	{"Space", ' '},
+	{"Tab", '\t'},
+	{"Return", '\r'},
+	{"Page", '\f'},
+	{"Backspace", '\b'},
+	{"Rubout", 0x7f},
+	{"Nul", 0},
+	{"Escape", 0x1b},
+	{"Linefeed", '\n'},
+	{"Null", 0},
+	{"Delete", 0x7f},
+	{"Esc", 0x1b},
 }
 
 // char reads #\x, #\Name or #\U+hex.

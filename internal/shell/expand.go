@@ -638,6 +638,7 @@ func (j *judge) expansion(name, value string, ok bool, e *syntax.Expansion) (str
 		if ok && arg == "" {
 			return strings.ToLower(value), true
 		}
+	default:
 	}
 	return "", false
 }

@@ -67,7 +67,6 @@ func (j *judge) curl(args []string) flow {
 		for _, u := range urls {
 			name := u[strings.LastIndexByte(u, '/')+1:]
 			if name == "" || !known(name) {
-				name = anything
 				j.effect(Writes)
 				continue
 			}

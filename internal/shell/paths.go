@@ -47,6 +47,7 @@ func (j *judge) kind(word, abs string) place.Kind {
 			switch k := l.Kind(path.Clean(l.Home + tail[i:])); k {
 			case place.Secret, place.Startup, place.Agent, place.Own:
 				return k
+			default:
 			}
 		}
 		return place.Unknown
@@ -134,6 +135,7 @@ func sensitive(k place.Kind) bool {
 	switch k {
 	case place.Secret, place.Startup, place.Agent, place.Own, place.Device, place.Process:
 		return true
+	default:
 	}
 	return false
 }
@@ -172,6 +174,7 @@ func (j *judge) readPath(word string) {
 		j.ask("shell.read-own", "reads the agent's own state: "+plain(word))
 	case place.Device:
 		j.deny("shell.read-device", "reads a raw device: "+plain(word))
+	default:
 	}
 	if !known(abs) {
 		return

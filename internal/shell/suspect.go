@@ -47,6 +47,7 @@ func (j *judge) suspectToken(tok string) {
 		j.readPath(tok)
 	case place.Startup, place.Agent, place.Own, place.Device:
 		j.protected(k, "touches", tok)
+	default:
 	}
 }
 

@@ -157,6 +157,7 @@ func (j *judge) binary(c *syntax.BinaryCmd) flow {
 			out.net = out.net || left.net
 			return out
 		})
+	default:
 	}
 	a := j.stmt(c.X)
 	j.ends(a)
@@ -338,6 +339,7 @@ func (j *judge) test(x syntax.TestExpr) {
 					j.arithWord(w)
 				}
 			}
+		default:
 		}
 	}
 }
@@ -471,6 +473,7 @@ func (j *judge) redirect(r *syntax.Redirect) string {
 		j.stdin = flow{piped: true, known: known(text), text: text + "\n", net: j.netSubst}
 		j.netSubst = net
 		return ""
+	default:
 	}
 	target := j.single(r.Word)
 	if net, ok := strings.CutPrefix(target, "/dev/tcp/"); ok || strings.HasPrefix(target, "/dev/udp/") {

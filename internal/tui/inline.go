@@ -13,8 +13,13 @@ var emphasis = []struct {
 	mark string
 	role role
 }{
-	{"**", roleStrong}, {"*", roleStrong}, {"__", roleStrong}, {"_", roleEmph},
-	{"`", roleCode}, {"~", roleCode}, {"=", roleCode},
+	{"**", roleStrong},
+	{"*", roleStrong},
+	{"__", roleStrong},
+	{"_", roleEmph},
+	{"`", roleCode},
+	{"~", roleCode},
+	{"=", roleCode},
 }
 
 var (

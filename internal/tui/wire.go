@@ -338,7 +338,7 @@ func number(p sexp.Plist, key sexp.Keyword) int64 {
 func (m *Model) healthy(p sexp.Plist) {
 	gates, _ := p.Get("GATES")
 	l, _ := gates.(sexp.List)
-	started, _ := time.Parse(time.RFC3339, p.Text("STARTED")) //nolint:errcheck // shown only when it is a time
+	started, _ := time.Parse(time.RFC3339, p.Text("STARTED")) // shown only when it is a time
 	m.health = health{
 		memex: clean(oneLine(p.Text("MEMEX"))), policy: clean(oneLine(p.Text("POLICY"))), headings: number(p, "HEADINGS"), journal: number(p, "JOURNAL"),
 		gates: int64(l.Len()), clients: number(p, "CLIENTS"), started: started,

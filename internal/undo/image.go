@@ -202,7 +202,7 @@ func (s *Store) digest(r io.Reader, keep bool) (string, int64, error) {
 	if err != nil {
 		return "", 0, err
 	}
-	defer os.Remove(tmp.Name()) // fails when the rename has succeeded
+	defer func() { _ = os.Remove(tmp.Name()) }() // fails when the rename has succeeded
 	n, err := io.Copy(io.MultiWriter(tmp, h), r)
 	if err := errors.Join(err, tmp.Close()); err != nil {
 		return "", 0, err

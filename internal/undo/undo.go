@@ -334,7 +334,7 @@ func writeRecord(path string, v any) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // fails when the rename has succeeded
+	defer func() { _ = os.Remove(f.Name()) }() // fails when the rename has succeeded
 	err = gob.NewEncoder(f).Encode(v)
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err != nil {
