@@ -35,10 +35,15 @@ func (a *app) approvals(ctx context.Context, all bool) error {
 	if err != nil {
 		return err
 	}
+	running, err := plistsOf(r.Payload, "RUNNING")
+	if err != nil {
+		return err
+	}
 	ended, err := plistsOf(r.Payload, "ENDED")
 	if err != nil {
 		return err
 	}
+	ended = append(running, ended...)
 	out := make([]map[string]any, 0, len(open))
 	for _, p := range open {
 		out = append(out, questionJSON(p))

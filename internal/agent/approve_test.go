@@ -2,13 +2,16 @@ package agent_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"passepartout/internal/agent"
 	"passepartout/internal/flight"
 	"passepartout/internal/llm"
 	"passepartout/internal/proto"
+	"passepartout/internal/sexp"
 )
 
 // restart ends the rig's agent and starts another on the same plans.
@@ -148,5 +151,27 @@ func TestTheThirdApprovalOfAKindOffersARule(t *testing.T) {
 		if got := strings.Contains(text, "rules mine"); got != (i == 2) {
 			t.Errorf("approval %d says %q", i+1, text)
 		}
+	}
+}
+
+func TestManyQuestionsAreListed(t *testing.T) {
+	n := 1000
+	if os.Getenv("PASSEPARTOUT_SOAK") != "" {
+		n = 10_000
+	}
+	r := newRig(t, text("unused"))
+	proposal := sexp.P(sexp.Keyword("TYPE"), sexp.Keyword("REQUEST"), sexp.Keyword("TARGET"), sexp.Keyword("TOOL"),
+		sexp.Keyword("PAYLOAD"), sexp.P(sexp.Keyword("TOOL"), "risky", sexp.Keyword("ARGS"), sexp.P(sexp.Keyword("X"), "1"), sexp.Keyword("EXPLANATION"), "sent by a client")).List()
+	for range n {
+		r.submit("main", proto.Request, owner, sexp.P(sexp.Keyword("SENSOR"), sexp.Keyword("CLIENT-REQUEST"), sexp.Keyword("PROPOSAL"), proposal))
+		if status, reply := r.next(); status != "PENDING" {
+			t.Fatalf("ended %s %q", status, reply)
+		}
+	}
+	start := time.Now()
+	open := r.a.Questions()
+	t.Logf("%d questions listed in %v", len(open), time.Since(start))
+	if len(open) != n {
+		t.Errorf("%d questions are open, want %d", len(open), n)
 	}
 }

@@ -3,6 +3,7 @@ package daemon
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -105,20 +106,33 @@ func (d *Daemon) submit(c *conn, m proto.Message, session string, k proto.Kind, 
 // recentPlans is how many ended plans clients are shown.
 const recentPlans = 20
 
-// approvals are the open questions, and how the last ones ended.
+// approvals are the open questions, what is being carried out, and how the last
+// ones ended.
 func (d *Daemon) approvals() sexp.Plist {
-	var open, ended []sexp.Value
+	var open []sexp.Value
 	for _, q := range d.agent.Questions() {
 		open = append(open, q.Plist().List())
 	}
-	for _, p := range d.plans.Ended(recentPlans) {
-		ended = append(ended, sexp.P(
-			sexp.Keyword("TOKEN"), p.Token, sexp.Keyword("NAME"), p.Name(), sexp.Keyword("STATE"), sexp.Keyword(p.State.String()),
-			sexp.Keyword("TEXT"), p.Fate(), sexp.Keyword("RESULT"), p.Result).List())
+	plans, err := d.plans.Pending()
+	if err != nil {
+		d.log.Error("plans cannot be listed", "error", err)
 	}
+	running := slices.DeleteFunc(plans, func(p flight.Plan) bool { return p.State == flight.Planned })
 	return sexp.P(
 		sexp.Keyword("ACTION"), sexp.Keyword("APPROVALS"), sexp.Keyword("PENDING"), sexp.NewList(open...),
-		sexp.Keyword("ENDED"), sexp.NewList(ended...), sexp.Keyword("STATUS"), sexp.Keyword("DONE"))
+		sexp.Keyword("RUNNING"), fates(running), sexp.Keyword("ENDED"), fates(d.plans.Ended(recentPlans)),
+		sexp.Keyword("STATUS"), sexp.Keyword("DONE"))
+}
+
+// fates are plans in one sentence each.
+func fates(plans []flight.Plan) sexp.List {
+	out := make([]sexp.Value, len(plans))
+	for i, p := range plans {
+		out[i] = sexp.P(
+			sexp.Keyword("TOKEN"), p.Token, sexp.Keyword("NAME"), p.Name(), sexp.Keyword("STATE"), sexp.Keyword(p.State.String()),
+			sexp.Keyword("TEXT"), p.Fate(), sexp.Keyword("RESULT"), p.Result).List()
+	}
+	return sexp.NewList(out...)
 }
 
 // answerQuestion takes a person's answer to an approval.

@@ -98,6 +98,13 @@ func (d *Daemon) openPlans() error {
 	d.plans, err = flight.Open(flight.Options{
 		Dir: filepath.Join(d.s.StateDir, "flight"), Now: d.now, Approvers: d.s.Approvers, Changed: d.board.Show,
 	})
+	if err != nil {
+		return err
+	}
+	open, err := d.plans.Pending()
+	for _, p := range append(open, d.plans.Ended(recentPlans)...) {
+		d.board.Show(p) // the program may have died before it was shown
+	}
 	return err
 }
 

@@ -23,14 +23,19 @@ type Board struct {
 	mu     sync.Mutex // guards what follows
 	queue  []Plan     // the newest state of each plan still to be shown
 	closed bool
-	wake   chan struct{}
+	wake   chan struct{} // a token when there is something to show
+	stop   chan struct{} // closed by Close
 	gone   chan struct{} // closed when the writer has ended
 }
+
+// settle is how long the board lets plans move before it shows them: an approved
+// plan is usually done by then, and its effect need not wait for the view of it.
+const settle = 200 * time.Millisecond
 
 // NewBoard returns a board on a file of the memex. Close must be called, and
 // before the store is.
 func NewBoard(s *memory.Store, file string, log *slog.Logger) *Board {
-	b := &Board{store: s, file: file, log: log, wake: make(chan struct{}, 1), gone: make(chan struct{})}
+	b := &Board{store: s, file: file, log: log, wake: make(chan struct{}, 1), stop: make(chan struct{}), gone: make(chan struct{})}
 	go b.write()
 	return b
 }
@@ -60,7 +65,7 @@ func (b *Board) Close() {
 	b.mu.Lock()
 	if !b.closed {
 		b.closed = true
-		close(b.wake)
+		close(b.stop)
 	}
 	b.mu.Unlock()
 	<-b.gone
@@ -68,19 +73,30 @@ func (b *Board) Close() {
 
 func (b *Board) write() {
 	defer close(b.gone)
-	for {
-		_, more := <-b.wake
-		for {
-			p, ok := b.next()
-			if !ok {
-				break
+	for over := false; !over; {
+		select {
+		case <-b.wake:
+			select {
+			case <-time.After(settle):
+			case <-b.stop:
+				over = true
 			}
-			if err := b.put(p); err != nil {
-				b.log.Warn("a plan could not be shown in the memex", "plan", p.Token, "error", err)
-			}
+		case <-b.stop:
+			over = true
 		}
-		if !more {
+		b.flush()
+	}
+}
+
+// flush shows what is queued.
+func (b *Board) flush() {
+	for {
+		p, ok := b.next()
+		if !ok {
 			return
+		}
+		if err := b.put(p); err != nil {
+			b.log.Warn("a plan could not be shown in the memex", "plan", p.Token, "error", err)
 		}
 	}
 }
@@ -110,6 +126,9 @@ func (b *Board) put(p Plan) error {
 	tx := memory.Tx{Actor: "flight", Label: "plan " + p.Token + " is " + p.State.String()}
 	view := b.store.View()
 	if o, ok := view.Get(boardID(p)); ok {
+		if o.Todo == p.State.String() {
+			return nil
+		}
 		change := func(c memory.Change) {
 			tx.Edits = append(tx.Edits, memory.Edit{Object: o.ID, Expect: o.Hash, Change: c})
 		}

@@ -378,7 +378,7 @@ func (l *Log) Pending() ([]Plan, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.o.Now()
-	var out []Plan
+	var open []*Plan // sorted by reference: plans are large
 	for _, token := range l.order {
 		p := l.plans[token]
 		if p.State == Planned && p.expired(now) {
@@ -388,10 +388,14 @@ func (l *Log) Pending() ([]Plan, error) {
 			continue
 		}
 		if !p.State.Ended() {
-			out = append(out, *p)
+			open = append(open, p)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Plan) int { return cmp.Or(a.Expires.Compare(b.Expires), cmp.Compare(a.Token, b.Token)) })
+	slices.SortFunc(open, func(a, b *Plan) int { return cmp.Or(a.Expires.Compare(b.Expires), cmp.Compare(a.Token, b.Token)) })
+	out := make([]Plan, len(open))
+	for i, p := range open {
+		out[i] = *p
+	}
 	return out, nil
 }
 
