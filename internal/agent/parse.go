@@ -292,10 +292,10 @@ func readList(src string, cut bool) (sexp.Value, int, error) {
 func escapes(src string) error {
 	inside := false
 	for i := 0; i < len(src); i++ {
-		switch {
-		case src[i] == '"':
+		switch src[i] {
+		case '"':
 			inside = !inside
-		case src[i] == '\\':
+		case '\\':
 			i++
 			if inside && i < len(src) && src[i] != '"' && src[i] != '\\' {
 				return fmt.Errorf("the escape \\%c in a string: want the character itself, since a backslash stands only before a quotation mark or a backslash", src[i])
