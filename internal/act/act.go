@@ -9,9 +9,18 @@
 //   - [Tool] is data: a verb of the target "tool" with the function behind it.
 //     The function is reachable only through the tool actuator.
 //   - [Outcome] is what happened, in the form people and models read.
+//   - [Turn] travels in the context: which turn and ruling a step belongs to, and
+//     who hears a command's output while it runs.
+//   - [History] is what the agent changed, files and memex in one order, and takes
+//     it back.
+//
+// Files are reached through a spot (spot.go): the path the gates judged, opened one
+// name at a time without following links. Whatever writes does so inside
+// History.keep, so that it can be undone.
 //
 // The rule a newcomer will break: use the action that [gate.Permit.Redeem]
-// returns, never one kept from before the ruling.
+// returns and the path that [gate.Permit.Path] names, never what was kept or
+// resolved besides. A path that is resolved again may lead elsewhere by now.
 package act
 
 import (
@@ -34,6 +43,7 @@ type Outcome struct {
 	Truncated bool        // Text is not all there was
 	Quiet     bool        // nobody needs to reason about it: a delivered message
 	Changed   []string    // files written, for the person
+	Detail    sexp.Plist  // how it went, for the record: exit code, time, sandbox
 }
 
 // Plist is the outcome in the seeds' form: (:STATUS :SUCCESS :CONTENT …) or
@@ -48,6 +58,9 @@ func (o Outcome) Plist() sexp.Plist {
 	}
 	if len(o.Changed) > 0 {
 		p = p.With("CHANGED", sexp.Strings(o.Changed))
+	}
+	if o.Detail.Len() > 0 {
+		p = p.With("DETAIL", o.Detail.List())
 	}
 	return p
 }

@@ -30,9 +30,9 @@ const notRun = "not run: "
 // Shell is the actuator behind the target "shell": one command, in the sandbox or
 // not at all.
 type Shell struct {
-	Dir        string   // where commands start
-	WriteRoots []string // what they may change
-	Hidden     []string // what they must not see
+	Dir        string          // where commands start
+	WriteRoots []string        // what they may change
+	Hidden     func() []string // what they must not see, looked for before each; nil: nothing
 	Env        map[string]string
 	History    History
 	Private    []netip.Prefix // of this network that permitted hosts may lie in
@@ -69,8 +69,11 @@ func (s Shell) Act(ctx context.Context, p gate.Permit) (Outcome, error) {
 	}
 	pty, _ := a.Args().Get("PTY")
 	spec := sandbox.Spec{
-		Argv: argv, Dir: s.Dir, Env: s.Env, Hidden: s.Hidden, PTY: !sexp.IsNil(pty),
+		Argv: argv, Dir: s.Dir, Env: s.Env, PTY: !sexp.IsNil(pty),
 		Limits: sandbox.Limits{Wall: shellTimeout, Output: MaxOutput / 2},
+	}
+	if s.Hidden != nil {
+		spec.Hidden = s.Hidden()
 	}
 	if roots := outermost(s.WriteRoots); reads {
 		spec.ReadRoots = sandbox.Everything(roots...)
@@ -189,5 +192,29 @@ func shellOutcome(r sandbox.Result) Outcome {
 		text = "(no output)"
 	}
 	// What a program prints is data from outside, whoever started it.
-	return Outcome{OK: r.OK(), Text: text, Truncated: r.Truncated(), Taint: proto.Taint{Untrusted: true}}
+	return Outcome{OK: r.OK(), Text: text, Truncated: r.Truncated(), Taint: proto.Taint{Untrusted: true}, Detail: detail(r)}
+}
+
+// detail is how a command ended and behind which walls, for the record.
+func detail(r sandbox.Result) sexp.Plist {
+	p := sexp.P(
+		sexp.Keyword("CAUSE"), r.Cause.String(), sexp.Keyword("EXIT-CODE"), r.ExitCode,
+		sexp.Keyword("MILLISECONDS"), r.Duration.Milliseconds(),
+		sexp.Keyword("SANDBOX"), r.Level.String(), sexp.Keyword("METHOD"), r.Method.String())
+	if r.Signal != "" {
+		p = p.With("SIGNAL", sexp.String(r.Signal))
+	}
+	const most = 20
+	var asked []string
+	for _, q := range r.Requests[:min(len(r.Requests), most)] {
+		answer := "reached at " + q.Addr.String()
+		if q.Refused != "" {
+			answer = q.Refused
+		}
+		asked = append(asked, fmt.Sprintf("%s:%d %s", q.Host, q.Port, answer))
+	}
+	if len(asked) > 0 {
+		p = p.With("REQUESTS", sexp.Strings(asked))
+	}
+	return p
 }

@@ -53,6 +53,9 @@ func (a *Agent) outcomeEntry(ruling proto.ID, o act.Outcome) sexp.Plist {
 	if len(o.Changed) > 0 {
 		p = p.With("CHANGED", sexp.Strings(o.Changed))
 	}
+	if o.Detail.Len() > 0 {
+		p = p.With("DETAIL", o.Detail.List())
+	}
 	return a.clean(p)
 }
 

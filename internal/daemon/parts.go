@@ -133,7 +133,7 @@ func (d *Daemon) actuators() (*act.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	shell := act.Shell{Dir: d.s.MemexDir, WriteRoots: d.writeRoots(), Hidden: d.hidden(), History: history}
+	shell := act.Shell{Dir: d.s.MemexDir, WriteRoots: d.writeRoots(), Hidden: d.sealed, History: history}
 	all := []act.Actuator{
 		tools,
 		shell,

@@ -1,6 +1,8 @@
 package daemon_test
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -220,5 +222,73 @@ func TestALongCommandCanBeInterruptedAndUndone(t *testing.T) {
 	}
 	if _, err := os.Stat(begun); err == nil {
 		t.Error("what the command wrote is still there")
+	}
+}
+
+// A program that looks for itself finds no credential, no policy and no state,
+// though nothing in its command names them.
+func TestACommandSeesNoSecretsPolicyOrState(t *testing.T) {
+	sandboxed(t)
+	s := settings(t)
+	for name, text := range map[string]string{
+		".ssh/id_ed25519": "KEY-MATERIAL", ".config/gcloud/creds.db": "KEY-MATERIAL", ".netrc": "KEY-MATERIAL",
+		".docker/config.json": "KEY-MATERIAL", "memex/.env": "KEY-MATERIAL", "work/readme": "plain text",
+	} {
+		p := filepath.Join(s.Home, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(p), 0o700), os.WriteFile(p, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.WriteRoots = []string{filepath.Join(s.Home, "work")}
+	if _, err := os.Stat("/usr/bin/perl"); err != nil {
+		t.Skip("no perl here to hide a command line from the gates")
+	}
+	look := "grep -r KEY-MATERIAL " + s.Home + " 2>/dev/null; ls -A " + s.Home + "/.ssh system ../state 2>/dev/null; " +
+		"echo overwritten > system/permissions.org; cat ../work/readme"
+	veiled := "my $c = '';\n"
+	for _, b := range []byte(look) {
+		veiled += fmt.Sprintf("$c .= chr(%d);\n", b)
+	}
+	if err := os.WriteFile(filepath.Join(s.MemexDir, "look.pl"), []byte(veiled+"system($c);\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	h := open(t, s)
+	p := h.connect()
+	before, err := os.ReadFile(filepath.Join(s.MemexDir, "system/permissions.org"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What it does is only known when it runs, so a person is asked, and agrees.
+	r := p.request(data(t, `(:TYPE :REQUEST :TARGET :SHELL :PAYLOAD (:CMD "perl look.pl" :EXPLANATION "A test of what is visible."))`))
+	if r.Payload.Word("STATUS") != "PENDING" {
+		t.Fatalf("not asked: %s: %s", r.Payload.Word("STATUS"), r.Payload.Text("TEXT"))
+	}
+	for _, q := range plists(t, p.request(approvalsRequest()).Payload, "PENDING") {
+		p.id++
+		m := answerMessage(q.Text("TOKEN"), "APPROVED")
+		m.Meta = sexp.P(sexp.Keyword("ID"), sexp.NewInt(p.id))
+		if err := p.Send(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := ""
+	for !strings.Contains(got, "plain text") {
+		f, err := p.Receive()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Kind == proto.Response {
+			got += f.Payload.Text("TEXT")
+		}
+		if f.Kind == proto.Response && f.Do() == "message" && !strings.Contains(got, "plain text") {
+			t.Fatalf("the command did not read its own root:\n%s", got)
+		}
+	}
+	if strings.Contains(got, "KEY-MATERIAL") || strings.Contains(got, "permissions.org\n") || strings.Contains(got, "journal") {
+		t.Errorf("the command saw\n%s", got)
+	}
+	after, err := os.ReadFile(filepath.Join(s.MemexDir, "system/permissions.org"))
+	if err != nil || string(after) != string(before) {
+		t.Errorf("the policy became %q (%v)", after, err)
 	}
 }
