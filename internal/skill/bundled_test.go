@@ -40,3 +40,20 @@ func TestBundledSkillsLoadAndPassTheirTests(t *testing.T) {
 		t.Error("the memex was read without a grant")
 	}
 }
+
+func TestEveryTemplateIsAWorkingSkill(t *testing.T) {
+	for _, kind := range skill.TemplateKinds() {
+		text, err := skill.Template("my-"+kind, kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, _ := open(t, map[string]string{"my-" + kind + ".org": text})
+		k, ok := l.Set().Find("my-" + kind)
+		if !ok || k.Tests != 2 {
+			t.Errorf("%s: %v", kind, l.Set().Problems)
+		}
+	}
+	if _, err := skill.Template("x", "tol"); err == nil || !strings.Contains(err.Error(), "did you mean tool?") {
+		t.Errorf("got %v", err)
+	}
+}
