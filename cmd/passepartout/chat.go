@@ -149,8 +149,11 @@ func (a *app) prompt(ctx context.Context, session string) error {
 // turn is one exchange at the prompt. A refusal is an answer, not an error.
 func (a *app) turn(c *client, session, text string) error {
 	r, err := c.exchange(say(session, text), func(m proto.Message) {
-		if m.Do() == "gate-trace" {
+		switch {
+		case m.Do() == "gate-trace":
 			fmt.Fprintf(a.errw, "  · %s\n", printable(traceLine(m.Payload)))
+		case m.Kind == proto.StreamChunk: // what a running command prints; an answer is shown whole
+			fmt.Fprint(a.errw, printable(m.Payload.Text("OUTPUT")))
 		}
 	})
 	if err != nil {

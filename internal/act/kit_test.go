@@ -2,6 +2,7 @@ package act_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,6 +24,9 @@ import (
 
 func TestMain(m *testing.M) {
 	sandbox.Init()
+	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue {
+		_ = f.Value.Set("15") // a step is a sandboxed process; ask for more with -rapid.checks
+	}
 	os.Exit(m.Run())
 }
 

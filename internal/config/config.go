@@ -67,6 +67,8 @@ type Config struct {
 	Sandbox        string   // auto or require
 	AllowHosts     []string // commands may reach these without being asked about
 	WriteRoots     []string // commands may write below these
+	UndoMB         int      // MiB of old contents kept
+	UndoFileMB     int      // MiB of the largest file kept
 	ApprovalExpiry time.Duration
 	Approvers      []string // channels and senders whose answers count; none: all of the owner's
 	ApproveFrom    string   // anywhere, or elsewhere than where it was asked

@@ -170,6 +170,14 @@ var table = []Setting{
 		Doc: "Folders below which commands may write inside the sandbox without a question, separated by colons.",
 	},
 	{
+		Key: "PASSEPARTOUT_UNDO_MB", Kind: Number, Default: "1024", Min: 1, Max: 1 << 20, Group: groupSafety, field: func(c *Config) any { return &c.UndoMB },
+		Doc: "How much of what files held before the agent changed them is kept for undo, in MiB. The oldest goes first.",
+	},
+	{
+		Key: "PASSEPARTOUT_UNDO_FILE_MB", Kind: Number, Default: "64", Min: 1, Max: 1 << 20, Group: groupSafety, field: func(c *Config) any { return &c.UndoFileMB },
+		Doc: "The largest file that is kept for undo, in MiB. A command that changes a larger one says so.",
+	},
+	{
 		Key: "PASSEPARTOUT_ALLOW_HOSTS", Kind: Hosts, Example: "example.org,api.example.net", Group: groupSafety, Reloadable: true,
 		field: func(c *Config) any { return &c.AllowHosts },
 		Doc:   "Hosts that commands may reach without a question.",

@@ -66,6 +66,8 @@ type Settings struct {
 	PrivacyTags    []string
 	Hosts          []string // that may be reached without asking
 	WriteRoots     []string // besides the memex
+	UndoBytes      int64    // of old contents kept; 0 for the usual
+	UndoFile       int64    // of the largest file kept; 0 for the usual
 	Hidden         []string // the agent's own files besides StateDir
 	Secrets        map[string]string
 	Models         Models

@@ -16,7 +16,10 @@ func (d *Daemon) openUndo() (*undo.Store, error) {
 		return nil, err
 	}
 	own := place.Layout{Home: d.s.Home, User: d.s.User, Own: d.hidden()}
-	return undo.Open(dir, undo.Options{Now: d.now, Skip: func(p string) bool { return own.Kind(p) == place.Own }})
+	return undo.Open(dir, undo.Options{
+		MaxBytes: d.s.UndoBytes, MaxFile: d.s.UndoFile, Now: d.now,
+		Skip: func(p string) bool { return own.Kind(p) == place.Own },
+	})
 }
 
 // unreadable names what a walk through a directory must not look into: the gates
