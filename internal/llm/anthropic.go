@@ -65,7 +65,7 @@ func anthropicBlock(p part) map[string]any {
 	case p.call != nil:
 		return map[string]any{"type": "tool_use", "id": p.id, "name": p.call.Name, "input": json.RawMessage(arguments(p.call))}
 	case p.result:
-		return map[string]any{"type": "tool_result", "tool_use_id": p.id, "content": p.text, "is_error": !p.ok}
+		return map[string]any{"type": "tool_result", "tool_use_id": p.id, "is_error": !p.ok, "content": []any{map[string]any{"type": "text", "text": p.text}}}
 	}
 	return map[string]any{"type": "text", "text": p.text}
 }

@@ -55,7 +55,7 @@ func (c *chat) body(req Request) map[string]any {
 	case c.quirk.noTools:
 		system += inWords(req.Tools)
 	default:
-		b["tools"] = chatTools(req.Tools)
+		b["tools"] = chatTools(req.Tools, true)
 		if c.quirk.single {
 			b["parallel_tool_calls"] = false
 		}
@@ -68,11 +68,17 @@ func (c *chat) body(req Request) map[string]any {
 	return b
 }
 
-func chatTools(tools []Tool) []any {
+// chatTools describes tools. Ollama's own type does not know that a schema can be
+// closed.
+func chatTools(tools []Tool, closed bool) []any {
 	var out []any
 	for _, t := range tools {
+		s := schema(t, false)
+		if !closed {
+			delete(s, "additionalProperties")
+		}
 		out = append(out, map[string]any{"type": "function", "function": map[string]any{
-			"name": t.Name, "description": t.Doc, "parameters": schema(t, false),
+			"name": t.Name, "description": t.Doc, "parameters": s,
 		}})
 	}
 	return out

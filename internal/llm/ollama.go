@@ -87,7 +87,7 @@ func (c *ollama) body(req Request, window int, words bool) (map[string]any, int)
 		if words {
 			system += inWords(req.Tools)
 		} else {
-			b["tools"] = chatTools(req.Tools)
+			b["tools"] = chatTools(req.Tools, false)
 		}
 	}
 	msgs := []ollamaMessage{{Role: "system", Content: system}}
