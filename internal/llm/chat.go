@@ -27,7 +27,7 @@ func (c *chat) Info() Info { return c.info }
 
 type chatMessage struct {
 	Role       string     `json:"role"`
-	Content    *string    `json:"content"`
+	Content    *string    `json:"content,omitempty"`
 	ToolCalls  []chatCall `json:"tool_calls,omitempty"`
 	ToolCallID string     `json:"tool_call_id,omitempty"`
 }

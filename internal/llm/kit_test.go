@@ -188,27 +188,27 @@ var chatFake = fake{
 		a, b := halves(text)
 		return events(
 			`{"id":"c1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}`,
-			`{"choices":[{"index":0,"delta":{"content":`+js(a)+`},"finish_reason":null}]}`,
-			`{"choices":[{"index":0,"delta":{"content":`+js(b)+`},"finish_reason":null}]}`,
-			`{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`,
-			`{"choices":[],"usage":{"prompt_tokens":100,"completion_tokens":7,"prompt_tokens_details":{"cached_tokens":64}}}`,
+			`{"id":"c1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":`+js(a)+`},"finish_reason":null}]}`,
+			`{"id":"c1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":`+js(b)+`},"finish_reason":null}]}`,
+			`{"id":"c1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`,
+			`{"id":"c1","object":"chat.completion.chunk","choices":[],"usage":{"prompt_tokens":100,"completion_tokens":7,"prompt_tokens_details":{"cached_tokens":64}}}`,
 			`[DONE]`)
 	},
 	call: func(tool, args string) string {
 		a, b := halves(args)
 		return events(
-			`{"choices":[{"index":0,"delta":{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"call_abc","type":"function","function":{"name":`+js(tool)+`,"arguments":""}}]},"finish_reason":null}]}`,
-			`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":`+js(a)+`}}]},"finish_reason":null}]}`,
-			`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":`+js(b)+`}}]},"finish_reason":null}]}`,
-			`{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`,
+			`{"id":"c1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"call_abc","type":"function","function":{"name":`+js(tool)+`,"arguments":""}}]},"finish_reason":null}]}`,
+			`{"id":"c1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":`+js(a)+`}}]},"finish_reason":null}]}`,
+			`{"id":"c1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":`+js(b)+`}}]},"finish_reason":null}]}`,
+			`{"id":"c1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`,
 			`[DONE]`)
 	},
 	cut: func(text string) string {
-		return events(`{"choices":[{"index":0,"delta":{"content":`+js(text)+`},"finish_reason":"length"}]}`, `[DONE]`)
+		return events(`{"id":"c1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":`+js(text)+`},"finish_reason":"length"}]}`, `[DONE]`)
 	},
-	refused:  events(`{"choices":[{"index":0,"delta":{"refusal":"I cannot help with that."},"finish_reason":null}]}`, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`, `[DONE]`),
-	midError: events(`{"choices":[{"index":0,"delta":{"content":"Hel"},"finish_reason":null}]}`, `{"error":{"message":"the upstream provider failed","code":502}}`),
-	early:    events(`{"choices":[{"index":0,"delta":{"content":"Hel"},"finish_reason":null}]}`),
+	refused:  events(`{"id":"c1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"refusal":"I cannot help with that."},"finish_reason":null}]}`, `{"id":"c1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`, `[DONE]`),
+	midError: events(`{"id":"c1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"Hel"},"finish_reason":null}]}`, `{"error":{"message":"the upstream provider failed","code":502}}`),
+	early:    events(`{"id":"c1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"Hel"},"finish_reason":null}]}`),
 	tooLong:  status(400, `{"error":{"message":"This model's maximum context length is 8192 tokens.","type":"invalid_request_error","code":"context_length_exceeded"}}`),
 	noModel:  status(404, `{"error":{"message":"The model does not exist","type":"invalid_request_error","code":"model_not_found"}}`),
 	badKey:   status(401, `{"error":{"message":"Invalid API Key","type":"invalid_request_error","code":"invalid_api_key"}}`),
