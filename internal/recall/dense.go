@@ -8,9 +8,8 @@ import (
 // space is the dense signal: one vector per note, in bytes with a scale, and the
 // signs of its components for a first look at many. It is guarded by the index.
 type space struct {
-	name  string              // whose vectors these are
 	dims  int                 // a multiple of 64
-	basis map[int32][]float32 // a term's vector, idf included; nil for an Embedder's
+	basis map[int32][]float32 // a term's vector, idf included
 	bytes []int8              // dims per note
 	scale []float32           // 0 for a note without a vector
 	signs []uint64            // dims/64 per note
@@ -19,8 +18,8 @@ type space struct {
 // manyNotes is from where signs are looked at first.
 const manyNotes = 20_000
 
-func newSpace(name string, dims int) *space {
-	return &space{name: name, dims: (dims + 63) / 64 * 64}
+func newSpace(dims int) *space {
+	return &space{dims: (dims + 63) / 64 * 64}
 }
 
 func (s *space) size() int {
@@ -39,7 +38,7 @@ func (s *space) grow(n int) {
 	}
 }
 
-// set stores a note's vector, of any length; a vector of zeros is none.
+// set stores a note's vector; a vector of zeros is none.
 func (s *space) set(n uint32, v []float32) {
 	var sum float64
 	var most float32
@@ -81,15 +80,12 @@ func (s *space) renumber(number []uint32, live int) {
 	s.scale, s.bytes, s.signs = s.scale[:live], s.bytes[:live*s.dims], s.signs[:live*w]
 }
 
-// fold gives the note being put its vector, if vectors are made of words.
+// fold gives the note being put its vector.
 func (s *space) fold(x *Index, n uint32) {
 	if s == nil {
 		return
 	}
 	s.grow(int(n) + 1)
-	if s.basis == nil {
-		return // the Filler brings it
-	}
 	v := make([]float32, s.dims)
 	terms := make([]int32, 0, len(x.seen))
 	for t := range x.seen {
@@ -123,21 +119,22 @@ type probe struct {
 	signs []uint64
 }
 
-// probe makes the query's vector, from its words unless one is given.
-func (s *space) probe(x *Index, q query, vector []float32) probe {
+// probe makes the query's vector from its words; a word that taught nothing is
+// replaced by those spelt most like it.
+func (s *space) probe(x *Index, q query) probe {
 	if s == nil {
 		return probe{}
 	}
-	if s.basis != nil {
-		vector = make([]float32, s.dims)
-		for _, w := range q.words {
-			if w.term != stopped && s.basis[w.term] != nil {
-				addScaled(vector, s.basis[w.term], logTF(w.count))
-				continue
-			}
-			for _, l := range first(x.grams.alike(w.stem, w.term), 3) {
-				addScaled(vector, s.basis[l.term], logTF(w.count)*l.sim*l.sim)
-			}
+	const replacements = 3
+	vector := make([]float32, s.dims)
+	for _, w := range q.words {
+		if w.term != stopped && s.basis[w.term] != nil {
+			addScaled(vector, s.basis[w.term], logTF(w.count))
+			continue
+		}
+		like := x.grams.alike(w.stem, w.term)
+		for _, l := range like[:min(replacements, len(like))] {
+			addScaled(vector, s.basis[l.term], logTF(w.count)*l.sim*l.sim)
 		}
 	}
 	one := space{dims: s.dims}
@@ -145,8 +142,6 @@ func (s *space) probe(x *Index, q query, vector []float32) probe {
 	one.set(0, vector)
 	return probe{s: s, bytes: one.bytes, scale: one.scale[0], signs: one.signs}
 }
-
-func first(l []likeness, n int) []likeness { return l[:min(n, len(l))] }
 
 // cosine is how near the note is.
 func (p probe) cosine(n uint32) float32 {

@@ -23,9 +23,6 @@ const (
 	leastInNotes = 2 // a term of one note relates to nothing
 )
 
-// Learnt is the name of the vectors made by [Index.Learn].
-const Learnt = "learnt"
-
 // Learn makes the dense signal from the notes themselves: words that occur in
 // similar notes get similar vectors. It works beside searches and puts, on a
 // sample when there are many notes, and always with the same result for the same
@@ -46,7 +43,7 @@ func (x *Index) Learn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s := newSpace(Learnt, dims)
+	s := newSpace(dims)
 	s.basis = make(map[int32][]float32, len(m.terms))
 	for j, t := range m.terms {
 		row := q.row(j)

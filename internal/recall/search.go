@@ -131,16 +131,6 @@ func flat(s string) string { return strings.ToLower(strings.Join(strings.Fields(
 // * to stand for all that begin with it; "words in quotes" must stand like that in
 // the note.
 func (x *Index) Search(text string, limit int, mode Mode) []Hit {
-	return x.search(text, nil, limit, mode)
-}
-
-// SearchVector is Search with the text's vector from an [Embedder] in place of the
-// one the index would make.
-func (x *Index) SearchVector(text string, vector []float32, limit int) []Hit {
-	return x.search(text, vector, limit, Fused)
-}
-
-func (x *Index) search(text string, vector []float32, limit int, mode Mode) []Hit {
 	if limit <= 0 {
 		return nil
 	}
@@ -158,10 +148,10 @@ func (x *Index) search(text string, vector []float32, limit int, mode Mode) []Hi
 		x.lexical(q, b.words)
 		return x.phrased(q, x.plain(b.words, limit, len(q.phrases) > 0), limit)
 	case Vector:
-		return x.nearest(x.space.probe(x, q, vector), limit)
+		return x.nearest(x.space.probe(x, q), limit)
 	case Fused:
 	}
-	return x.phrased(q, x.fuse(q, vector, b, max(limit, pool)), limit)
+	return x.phrased(q, x.fuse(q, b, max(limit, pool)), limit)
 }
 
 // A board holds a score for every note while a search runs.
@@ -244,11 +234,11 @@ func (x *Index) spelling(q query, into []float32) {
 }
 
 // fuse adds up the signals, each divided by its best.
-func (x *Index) fuse(q query, vector []float32, b *board, most int) []Hit {
+func (x *Index) fuse(q query, b *board, most int) []Hit {
 	x.lexical(q, b.words)
 	copy(b.spell, b.words)
 	x.spelling(q, b.spell)
-	probe := x.space.probe(x, q, vector)
+	probe := x.space.probe(x, q)
 	found := map[uint32]float32{}
 	for _, n := range x.best(b.words, most) {
 		found[n] = 0

@@ -1,0 +1,90 @@
+package recall_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"passepartout/internal/recall"
+)
+
+// benchSizes are 1k and 10k notes, or those PASSEPARTOUT_BENCH_NOTES names: a
+// million take minutes to write and learn.
+func benchSizes(b *testing.B) []int {
+	if n, err := strconv.Atoi(os.Getenv("PASSEPARTOUT_BENCH_NOTES")); err == nil {
+		return []int{n}
+	}
+	return []int{1000, 10_000}
+}
+
+// grown caches the index of a size, because a benchmark function runs many times.
+var grown = map[int]*recall.Index{}
+
+func grow(b *testing.B, n int) *recall.Index {
+	b.Helper()
+	if grown[n] == nil {
+		x := recall.New(recall.Options{})
+		for _, d := range invented(n, 4) {
+			x.Put(d)
+		}
+		if err := x.Learn(context.Background()); err != nil {
+			b.Fatal(err)
+		}
+		grown[n] = x
+	}
+	return grown[n]
+}
+
+func BenchmarkBuild(b *testing.B) {
+	for _, n := range benchSizes(b) {
+		docs := invented(n, 4)
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				x := recall.New(recall.Options{})
+				for _, d := range docs {
+					x.Put(d)
+				}
+			}
+			b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "notes/s")
+		})
+	}
+}
+
+func BenchmarkSearch(b *testing.B) {
+	for _, n := range benchSizes(b) {
+		for _, mode := range []recall.Mode{recall.Lexical, recall.Vector, recall.Fused} {
+			b.Run(fmt.Sprintf("%d/%v", n, mode), func(b *testing.B) {
+				x := grow(b, n)
+				var took []time.Duration
+				for i := 0; b.Loop(); i++ {
+					start := time.Now()
+					x.Search(fmt.Sprintf("topic%dword%d topic%dword%d common%d common%d", i%20, i%40, i%20, i%37, i%400, i%399), 10, mode)
+					took = append(took, time.Since(start))
+				}
+				slices.Sort(took)
+				b.ReportMetric(float64(took[len(took)*99/100])/1e6, "p99-ms")
+			})
+		}
+	}
+}
+
+func BenchmarkUpdate(b *testing.B) {
+	for _, n := range benchSizes(b) {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			x := grow(b, n)
+			docs := invented(n, 5)
+			for i := 0; b.Loop(); i++ {
+				x.Put(docs[i*7919%n])
+			}
+			bytes := 0
+			for _, size := range x.Size() {
+				bytes += size
+			}
+			b.ReportMetric(float64(bytes)/float64(n), "B/note")
+		})
+	}
+}
