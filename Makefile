@@ -47,6 +47,7 @@ eval: build ## score the binary on the shared data sets
 	status=0; \
 	echo "== gates"; python3 $(SHARED)/tools/eval_gates.py --bin $(CURDIR)/$(BIN) || status=1; \
 	echo "== org"; python3 $(SHARED)/tools/eval_org.py --bin $(CURDIR)/$(BIN) || status=1; \
+	echo "== recall"; for mode in hashing lexical vector fused; do python3 $(SHARED)/tools/eval_recall.py --bin $(CURDIR)/$(BIN) --mode $$mode || status=1; done; \
 	exit $$status
 
 cover: ## report test coverage by package
