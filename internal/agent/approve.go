@@ -21,6 +21,8 @@ type suspended struct {
 	token   string
 	turn    *turn // at rest: nobody runs it until the answer
 	pending gate.Pending
+
+	restored bool // approved before a restart
 }
 
 // A grant is a person's yes to a class of actions in one session.
@@ -120,7 +122,7 @@ func (t *turn) useGrant(id proto.ID, p gate.Pending) (phase, bool) {
 		}
 		r, err := t.a.ledger.Answer(p.ID, true, g.by, t.a.Chain(), t.facts())
 		if err == nil {
-			err = t.a.Journal.Append(t.a.answerEntry(string(id), true, "agreed to for this session with "+g.token, g.by))
+			err = t.a.Journal.Append(t.a.answerEntry(string(id), true, "agreed to for this session with "+g.token, g.by).With("GRANT", sexp.String(g.token)))
 		}
 		if err != nil {
 			t.finish(Failed, fmt.Sprintf("%s was not carried out: %v.", p.Ruling.Action().Name(), err))
@@ -145,17 +147,17 @@ func (a *Agent) Questions() []Question {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	out := make([]Question, 0, len(plans))
-	open := make(map[string]bool, len(plans))
 	for _, p := range plans {
-		open[p.Token] = true
 		if w, ok := a.waiting[p.Token]; ok && p.State == flight.Planned {
 			out = append(out, w.question(p))
 		}
 	}
-	for token, w := range a.waiting {
-		if !open[token] {
-			a.ledger.Drop(w.pending.ID)
-			delete(a.waiting, token)
+	if len(a.waiting) > len(out) {
+		for token, w := range a.waiting {
+			if p, ok := a.Plans.Get(token); ok && p.State.Ended() {
+				a.ledger.Drop(w.pending.ID)
+				delete(a.waiting, token)
+			}
 		}
 	}
 	return out
@@ -229,6 +231,11 @@ func (a *Agent) proceed(w *suspended, p flight.Plan) error {
 		a.mu.Unlock()
 		w.turn.s = s
 		w.turn.resume(ctx, w, p)
+		if w.restored { // its reply had nobody to go to
+			if now, ok := a.Plans.Get(w.token); ok {
+				a.tell(now, fmt.Sprintf("%s (%s).", now.Fate(), now.Name()))
+			}
+		}
 		a.step("reported")
 	})
 }
@@ -303,6 +310,9 @@ func (t *turn) planEnds(s flight.State, result string) {
 
 // planDone is planEnds by what an actuator reports.
 func (t *turn) planDone(out act.Outcome) {
+	if t.token == "" {
+		return
+	}
 	t.a.step("acted")
 	if out.OK {
 		t.planEnds(flight.Done, out.Text)

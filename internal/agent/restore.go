@@ -88,7 +88,7 @@ func (a *Agent) reopen(p flight.Plan) error {
 	if p.State != flight.Approved {
 		return nil
 	}
-	a.tell(p, fmt.Sprintf("%s (%s) had been approved before a restart; it is taken up again.", p.Token, p.Name()))
+	w.restored = true
 	return a.proceed(w, p)
 }
 

@@ -49,7 +49,7 @@ type evidence struct {
 	body   sexp.Plist
 	at     time.Time
 	yes    bool
-	heard  bool // a person answered it
+	heard  bool // a person answered it, this very one
 }
 
 // Mine reads a journal and proposes, for every class a person has answered the
@@ -109,7 +109,7 @@ func (m Miner) read(entries iter.Seq2[sexp.Plist, error]) ([]*evidence, error) {
 			all = append(all, e)
 			byID[e.id] = e
 		case "ANSWER":
-			if e, ok := byID[body.Text("TOKEN")]; ok && proto.OriginOf(body.Sub("BY")).Role == proto.RoleOwner {
+			if e, ok := byID[body.Text("TOKEN")]; ok && body.Text("GRANT") == "" && proto.OriginOf(body.Sub("BY")).Role == proto.RoleOwner {
 				v, _ := body.Get("YES")
 				e.heard, e.yes = true, !sexp.IsNil(v)
 			}

@@ -246,6 +246,9 @@ func (l *Log) write(p Plan, whole bool) error {
 			return l.fault
 		}
 	}
+	if p.State.Ended() && p.State != Denied { // a denial can still be withdrawn
+		p.Turn = sexp.Plist{}
+	}
 	l.put(p)
 	if l.o.Changed != nil {
 		l.o.Changed(p)
