@@ -224,6 +224,13 @@ func carriesTag(tags []string) func(string) bool {
 	}
 }
 
+// asksModels reports whether there is any model to ask, or only the rules.
+func (d *Daemon) asksModels(ctx context.Context) bool {
+	return slices.ContainsFunc(d.engine.Choice(ctx, llm.Purpose{Tier: llm.Cognition, Slot: llm.Chat}), func(m string) bool {
+		return m != "reflex"
+	})
+}
+
 // maxAdvice bounds what is read of a file that goes into every prompt.
 const maxAdvice = 16 << 10
 
@@ -233,7 +240,12 @@ func (d *Daemon) prompt() agent.Prompt {
 		Tokens:   d.s.Models.Tokens,
 		Identity: func() string { return d.readPart("system/identity.org") },
 		Advice:   func() string { return d.readPart("AGENTS.md") },
-		Context:  d.awareness,
+		Context: func(ctx context.Context, sig proto.Signal, tokens int) (string, proto.Taint) {
+			if !d.asksModels(ctx) {
+				return "", proto.Taint{} // rules do not read it
+			}
+			return d.awareness(ctx, sig, tokens)
+		},
 		Config: func() string {
 			return fmt.Sprintf("%d gates judge; policy %.12s; models for this: %s", len(d.policy.chain().Gates()), d.policy.chain().Policy().String(),
 				strings.Join(d.engine.Choice(context.Background(), llm.Purpose{Tier: llm.Cognition, Slot: llm.Chat}), ", "))
