@@ -114,6 +114,9 @@ With --session, actions of the same kind are not asked about again in this
 session; with --rule, a rule for them is put on trial in system/rules.org.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if once && (session || rule) || session && rule {
+				return usageError("--once, --session and --rule: give one of them")
+			}
 			scope := sexp.Keyword("ONCE")
 			if session {
 				scope = "SESSION"
@@ -128,7 +131,6 @@ session; with --rule, a rule for them is put on trial in system/rules.org.`,
 	f.BoolVar(&once, "once", false, "this action only (the default)")
 	f.BoolVar(&session, "session", false, "actions of this kind, for the rest of the session")
 	f.BoolVar(&rule, "rule", false, "and put a rule for actions of this kind on trial")
-	c.MarkFlagsMutuallyExclusive("once", "session", "rule")
 	return c
 }
 
