@@ -191,32 +191,41 @@ func (m *Mirror) addLinked(p *page, focus memory.Object) {
 }
 
 // addOutline fills what is left with headings of depth 1 and 2, those of the
-// focused file first. It stops when the page is full: a memex of a million
+// focused file first. It stops when lines no longer fit: a memex of a million
 // headings is not walked.
 func (p *page) addOutline(near string) {
+	misses := 0
 	if f, ok := p.v.File(near); ok {
-		p.addTops(f)
+		p.addTops(f, &misses)
 	}
 	for f := range p.v.FileObjects() {
-		if p.full() {
+		if !p.addTops(f, &misses) {
 			return
 		}
-		p.addTops(f)
 	}
 }
 
-func (p *page) addTops(o memory.Object) {
+// mostMisses is how many headings may be too long for what is left before the
+// outline ends.
+const mostMisses = 8
+
+// addTops shows the headings below a node and reports whether there may be room
+// for more.
+func (p *page) addTops(o memory.Object, misses *int) bool {
 	const deepest = 2
 	for c := range o.Children() {
-		if p.full() {
-			return
+		if p.full() || *misses >= mostMisses {
+			return false
 		}
 		if p.barred(c) != "" {
 			continue
 		}
-		p.add(want{o: c, section: secOutline, form: Line, reason: "depth of at most 2"})
-		if c.Level < deepest {
-			p.addTops(c)
+		if !p.add(want{o: c, section: secOutline, form: Line, reason: "depth of at most 2"}) {
+			*misses++
+		}
+		if c.Level < deepest && !p.addTops(c, misses) {
+			return false
 		}
 	}
+	return true
 }
