@@ -60,7 +60,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits,
-			"stop": func(ts *testscript.TestScript, _ bool, _ []string) {
+			"halt": func(ts *testscript.TestScript, _ bool, _ []string) {
 				stopDaemon(filepath.Join(ts.Getenv("HOME"), ".local", "state", "passepartout", "daemon.lock"))
 			},
 			"crash": func(ts *testscript.TestScript, _ bool, _ []string) {
