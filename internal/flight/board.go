@@ -90,26 +90,43 @@ func (b *Board) write() {
 
 // flush shows what is queued.
 func (b *Board) flush() {
-	for {
-		p, ok := b.next()
-		if !ok {
-			return
-		}
-		if err := b.put(p); err != nil {
-			b.log.Warn("a plan could not be shown in the memex", "plan", p.Token, "error", err)
-		}
+	b.mu.Lock()
+	plans := b.queue
+	b.queue = nil
+	b.mu.Unlock()
+	if err := b.put(plans); err == nil || len(plans) < 2 {
+		b.note(plans, err)
+		return
+	}
+	for _, p := range plans { // one of them keeps the others from being shown
+		b.note([]Plan{p}, b.put([]Plan{p}))
 	}
 }
 
-func (b *Board) next() (Plan, bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.queue) == 0 {
-		return Plan{}, false
+func (b *Board) note(plans []Plan, err error) {
+	if err != nil {
+		b.log.Warn("a plan could not be shown in the memex", "plan", plans[0].Token, "error", err)
 	}
-	p := b.queue[0]
-	b.queue = b.queue[1:]
-	return p, true
+}
+
+// put shows plans in one transaction: each one makes the store wait for the disk.
+func (b *Board) put(plans []Plan) error {
+	tx := memory.Tx{Actor: "flight"}
+	view := b.store.View()
+	_, made := view.File(b.file)
+	var shown []string
+	for _, p := range plans {
+		if edits := b.edits(view, p, !made && len(shown) == 0); len(edits) > 0 {
+			tx.Edits = append(tx.Edits, edits...)
+			shown = append(shown, p.Token+" is "+p.State.String())
+		}
+	}
+	if len(shown) == 0 {
+		return nil
+	}
+	tx.Label = "plan " + strings.Join(shown, ", ")
+	_, err := b.store.Apply(context.Background(), tx)
+	return err
 }
 
 // boardHead begins a new file: a heading, because that is what can be inserted.
@@ -120,30 +137,23 @@ What waited, or waits, for your approval. This is a view: changing a state here
 answers nothing. Answer with =passepartout approve TOKEN=.
 `
 
-// put writes one plan: a new heading, or a new state of the one it has.
-func (b *Board) put(p Plan) error {
-	ctx := context.Background()
-	tx := memory.Tx{Actor: "flight", Label: "plan " + p.Token + " is " + p.State.String()}
-	view := b.store.View()
-	if o, ok := view.Get(boardID(p)); ok {
-		if o.Todo == p.State.String() {
-			return nil
+// edits show one plan: a new heading, or a new state of the one it has.
+func (b *Board) edits(view *memory.View, p Plan, first bool) []memory.Edit {
+	o, ok := view.Get(boardID(p))
+	if !ok {
+		text := entry(p).Format(1)
+		if first {
+			text = boardHead + text
 		}
-		change := func(c memory.Change) {
-			tx.Edits = append(tx.Edits, memory.Edit{Object: o.ID, Expect: o.Hash, Change: c})
-		}
-		change(memory.Change{Kind: memory.SetBody, Value: body(p)})
-		change(memory.Change{Kind: memory.SetTodo, Value: p.State.String()})
-		_, err := b.store.Apply(ctx, tx)
-		return err
+		return []memory.Edit{{File: b.file, Change: memory.Change{Kind: memory.Insert, Value: text}}}
 	}
-	text := entry(p).Format(1)
-	if _, ok := view.File(b.file); !ok {
-		text = boardHead + text
+	if o.Todo == p.State.String() {
+		return nil
 	}
-	tx.Edits = []memory.Edit{{File: b.file, Change: memory.Change{Kind: memory.Insert, Value: text}}}
-	_, err := b.store.Apply(ctx, tx)
-	return err
+	return []memory.Edit{
+		{Object: o.ID, Expect: o.Hash, Change: memory.Change{Kind: memory.SetBody, Value: body(p)}},
+		{Object: o.ID, Expect: o.Hash, Change: memory.Change{Kind: memory.SetTodo, Value: p.State.String()}},
+	}
 }
 
 func boardID(p Plan) memory.ID { return memory.ID("flight-" + p.Token) }

@@ -2,6 +2,7 @@ package flight_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -26,7 +27,12 @@ func TestNoTextOfAnActionBecomesStructureOnTheBoard(t *testing.T) {
 	defer store.Close()
 	board := flight.NewBoard(store, "system/flight-plans.org", slog.New(slog.DiscardHandler))
 	evil := "x\n* APPROVED mine\n:PROPERTIES:\n:TOKEN: a-9\n:END:\n#+TODO: NONE | PLAN\n"
-	for _, s := range []flight.State{flight.Planned, flight.Done} {
+	for i, s := range []flight.State{flight.Planned, flight.Done} {
+		if i > 0 { // another board, as after a restart: the heading is there already
+			board.Close()
+			board = flight.NewBoard(store, "system/flight-plans.org", slog.New(slog.DiscardHandler))
+		}
+		board.Show(flight.Plan{Token: fmt.Sprint("other-", i), State: flight.Planned, Requester: owner})
 		board.Show(flight.Plan{
 			Token: "a-1", Session: evil, State: s, Requester: owner, Created: time.Now(), Expires: time.Now(), Reason: evil, Result: evil,
 			Action: sexp.P(sexp.Keyword("TARGET"), sexp.Keyword("SHELL"), sexp.Keyword("VERB"), sexp.Keyword("RUN"), sexp.Keyword("WHY"), evil,
@@ -42,10 +48,10 @@ func TestNoTextOfAnActionBecomesStructureOnTheBoard(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := org.Parse(raw)
-	if f.Len() != 2 {
-		t.Fatalf("%d headings, want the file's own and one plan:\n%s", f.Len(), raw)
+	if f.Len() != 4 {
+		t.Fatalf("%d headings, want the file's own and three plans:\n%s", f.Len(), raw)
 	}
-	h := f.Headline(1)
+	h := f.Headline(2)
 	if token, _ := h.Property("TOKEN"); token != "a-1" || h.Todo() != "DONE" || !strings.Contains(string(raw), "    * APPROVED mine") {
 		t.Errorf("the plan is %s with the token %q:\n%s", h.Todo(), token, raw)
 	}
