@@ -69,6 +69,9 @@ func (p *policySource) open() error {
 
 // chain is the chain in force.
 func (p *policySource) chain() *gate.Chain {
+	if p.skills != nil {
+		p.skills.Refresh() // not under the lock: loading a skill may take a while
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	seen := p.look()
@@ -87,12 +90,12 @@ func (p *policySource) chain() *gate.Chain {
 	return c
 }
 
-// refresh takes up skills that changed, and reports whether any did.
+// refresh takes up skills that were loaded, and reports whether any did.
 func (p *policySource) refresh() bool {
 	if p.skills == nil {
 		return false
 	}
-	set := p.skills.Refresh()
+	set := p.skills.Set()
 	if set == p.set {
 		return false
 	}

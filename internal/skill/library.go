@@ -70,9 +70,12 @@ func Open(o Options) (*Library, error) {
 func (l *Library) Set() *Set { return l.cur.Load() }
 
 // Refresh looks at the files and loads what changed. It returns the generation
-// in force afterwards.
+// in force afterwards. While somebody else is loading it does not wait: a skill that
+// takes long to load must not hold up everybody.
 func (l *Library) Refresh() *Set {
-	l.mu.Lock()
+	if !l.mu.TryLock() {
+		return l.cur.Load()
+	}
 	defer l.mu.Unlock()
 	seen := l.look()
 	if slices.EqualFunc(seen, l.seen, stamp.same) {

@@ -1,0 +1,143 @@
+package skill_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"passepartout/internal/gate"
+	"passepartout/internal/sexp"
+	"passepartout/internal/skill"
+)
+
+// TestHostileSkillsAreStopped has gates that try not to end, or to take all
+// memory: each is stopped by its budget, which refuses.
+func TestHostileSkillsAreStopped(t *testing.T) {
+	bombs := map[string]string{
+		"an endless loop":                `(loop)`,
+		"deep recursion":                 `(labels ((f (n) (1+ (f n)))) (f 1))`,
+		"an exponential macro":           `(macrolet ((m (n) (if (= n 0) 1 (list '+ (list 'm (1- n)) (list 'm (1- n)))))) (m 60))`,
+		"a vector of a thousand million": `(make-array 1000000000)`,
+		"doubling strings":               `(let ((s "ab")) (loop (setq s (concatenate 'string s s))))`,
+		"a regex over much text":         `(let ((s (make-string 100000 :initial-element #\a))) (loop (cl-ppcre:scan "(a|aa|aaa){0,50}b" s)))`,
+		"a huge format width":            `(format nil "~1000000000a" 1)`,
+		"a flood of symbols":             `(let ((n 0)) (loop (intern (format nil "S~a" (incf n)))))`,
+		"a flood of output":              `(loop (harness-log "more and more and more"))`,
+		"catching every condition":       `(loop (handler-case (loop) (condition () nil)))`,
+	}
+	files := map[string]string{"honest.org": lispFile(`(defskill :honest :mandate "still here")`), "load.org": lispFile("(loop)"), "test.org": lispFile("(deftest bomb (loop))")}
+	for name, bomb := range bombs {
+		files[strings.ReplaceAll(name, " ", "-")+".org"] = lispFile("(defun judge (a c) (declare (ignore a c)) (eval '" + bomb + ")) (defskill :judge :deterministic #'judge)")
+	}
+	l, _ := open(t, files)
+	set := l.Set()
+	if got := set.Mandates(facts().Signal); len(got) != 1 || got[0] != "still here" {
+		t.Errorf("the honest skill says %q", got)
+	}
+	if ps := set.Problems; len(ps) != 2 || ps[0].Name != "load" || ps[1].Name != "test" {
+		t.Errorf("problems %v, want one for load and one for test", ps)
+	}
+	if n := len(set.Gates()); n != len(bombs) {
+		t.Errorf("%d gates are there, want %d", n, len(bombs))
+	}
+	for _, g := range set.Gates() {
+		if v := g.Check(say(t, "hi"), facts()); v.Decision != gate.Deny || v.Code != "skill.exhausted" {
+			t.Errorf("%s says %s %s: %s", g.Name(), v.Decision, v.Code, v.Reason)
+		}
+	}
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	if m.HeapAlloc > 256<<20 {
+		t.Errorf("%d MB are still held", m.HeapAlloc>>20)
+	}
+}
+
+// TestSkillsHaveNoHostPowers tries what an ancestor's skill could do.
+func TestSkillsHaveNoHostPowers(t *testing.T) {
+	for _, code := range []string{
+		`(with-open-file (s "/etc/passwd") (read-line s))`, `(uiop:run-program "id")`, `(uiop:read-file-string "/etc/passwd")`, `(load "/tmp/x")`,
+		`(dex:get "http://example.com")`, `(bt:make-thread (lambda () 1))`, `(sleep 1)`, `(random 5)`, `(get-universal-time)`, `(unix-time)`,
+		`(lookup-object "n1")`, `(passepartout-host:lookup-object "n1")`, `(uuid:make-v4-uuid)`, `(read-from-string "#.(+ 1 2)")`,
+		`(list-objects-with-attribute :todo "TODO")`, `(uiop:quit)`, `(defun cl:car (x) x)`,
+	} {
+		l, _ := open(t, map[string]string{"one.org": lispFile(code)})
+		if len(l.Set().Problems) != 1 {
+			t.Errorf("%s: want an error, got %v", code, l.Set().Problems)
+		}
+	}
+	l, _ := open(t, map[string]string{"one.org": lispFile(`(deftest no-environment (is (null (uiop:getenv "HOME"))))`)})
+	if len(l.Set().Problems) != 0 {
+		t.Error(l.Set().Problems)
+	}
+}
+
+// TestWhateverAGateAnswersOnlyTheActionPasses lets a gate answer with random data:
+// unless it is the action, with arguments the verb accepts, nothing is allowed.
+func TestWhateverAGateAnswersOnlyTheActionPasses(t *testing.T) {
+	word := rapid.SampledFrom([]string{":TYPE", ":LOG", ":EVENT", ":REQUEST", ":PAYLOAD", ":LEVEL", ":APPROVAL-REQUIRED", ":TARGET", ":CLI", ":TEXT", "NIL", "T", "1", `"x"`, "ACTION"})
+	var datum func(depth int) *rapid.Generator[string]
+	datum = func(depth int) *rapid.Generator[string] {
+		if depth == 0 {
+			return word
+		}
+		return rapid.OneOf(word, rapid.Map(rapid.SliceOfN(datum(depth-1), 0, 6), func(ss []string) string { return "(" + strings.Join(ss, " ") + ")" }))
+	}
+	base := t.TempDir()
+	n := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		n++
+		answer := datum(3).Draw(rt, "answer")
+		dir := filepath.Join(base, fmt.Sprint(n))
+		save(t, filepath.Join(dir, "one.org"), lispFile("(defskill :one :deterministic (lambda (a c) (declare (ignore a c)) '"+answer+"))"))
+		l, err := skill.Open(skill.Options{Dir: dir, Grants: filepath.Join(dir, "g", "g"), Now: now})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		k, ok := l.Set().Find("one")
+		if !ok {
+			rt.Fatal(l.Set().Problems)
+		}
+		v := k.Gate().Check(say(t, "hi"), facts())
+		if v.Decision == gate.Allow {
+			rt.Errorf("%s was taken for agreement: %+v", answer, v)
+		}
+		if v.Code == "" || v.Reason == "" {
+			rt.Errorf("%s: no code or no reason: %+v", answer, v)
+		}
+	})
+}
+
+func FuzzSource(f *testing.F) {
+	f.Add([]byte("#+DEPENDS_ON: a id:b\n#+begin_src lisp\n(defskill :x)\n#+end_src\n"))
+	f.Add([]byte("* h\n#+begin_src lisp :tangle ../tests/t.lisp\n(deftest a (is t))\n#+end_src\n#+begin_src lisp :tangle no\n(\n#+end_src"))
+	f.Add([]byte("---\nname: one\ndescription: d\n---\ntext"))
+	f.Add([]byte("#+begin_src lisp\r\n,* a\r\n,#+end_src\r\n#+end_src\r\n"))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		dir := t.TempDir()
+		save(t, filepath.Join(dir, "one.org"), string(raw))
+		save(t, filepath.Join(dir, "one", "SKILL.md"), string(raw))
+		l, err := skill.Open(skill.Options{Dir: dir, Grants: filepath.Join(dir, "g", "g"), Now: now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range l.Set().Problems {
+			if p.Kept || !strings.Contains(p.Error(), dir) {
+				t.Errorf("a problem that names no file: %v", p)
+			}
+		}
+		for _, g := range l.Set().Gates() {
+			if v := g.Check(say(t, "hi"), facts()); v.Code == "" {
+				t.Errorf("a verdict without a code: %+v", v)
+			}
+		}
+		l.Set().Mandates(facts().Signal)
+		for _, tool := range l.Set().Tools() {
+			_, _ = l.Set().CallTool(tool.Name, sexp.Plist{})
+		}
+	})
+}
