@@ -81,7 +81,9 @@ func frame(text []byte) []byte {
 	return fmt.Appendf(make([]byte, 0, len(text)+19), "%08x %08x %s\n", len(text), crc32.ChecksumIEEE(text), text)
 }
 
-// next takes the first record off raw; ok is false when there is no whole one.
+// next takes the first record off raw; ok is false when there is no whole one. A
+// record that has its length and its end, and not its checksum, comes with its
+// text: that one is damaged, not torn.
 func next(raw []byte) (text, rest []byte, ok bool) {
 	const head = 18
 	if len(raw) < head {
@@ -102,8 +104,8 @@ func (l *Log) load(raw []byte) (newest time.Time, err error) {
 	for n := 1; len(raw) > 0; n++ {
 		text, rest, ok := next(raw)
 		if !ok {
-			if wholeRecordIn(raw) {
-				return newest, fmt.Errorf("record %d is damaged and others follow it: what was carried out is not known; move the file away to start afresh", n)
+			if text != nil || wholeRecordIn(raw) {
+				return newest, fmt.Errorf("record %d is damaged: what was carried out is not known; move the file away to start afresh", n)
 			}
 			return newest, nil // torn
 		}

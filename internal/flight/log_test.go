@@ -256,7 +256,7 @@ func TestATornEndIsCutOffAndDamageIsRefused(t *testing.T) {
 		}
 		torn.Close()
 	}
-	for _, at := range []int{3, 30, 200} {
+	for _, at := range []int{3, 30, 200, len(whole) - 20} {
 		bad := bytes.Clone(whole)
 		bad[at] ^= 1
 		if err := os.WriteFile(path, bad, 0o600); err != nil {
