@@ -111,7 +111,7 @@ func (th *Thread) regexArg(v Value) *regex {
 
 // chargeScan pays for running a pattern over n bytes.
 func (th *Thread) chargeScan(r *regex, n int) {
-	th.step(1 + uint64(n)*r.cost/256 + uint64(n)/32)
+	th.step(1 + uint64(n)*r.cost/32 + uint64(n)/32)
 }
 
 // subject is the text a pattern is run on, with byte and character offsets.
