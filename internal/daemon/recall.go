@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"passepartout/internal/fovea"
-	"passepartout/internal/memory"
 	"passepartout/internal/proto"
 )
 
@@ -35,7 +34,7 @@ func (d *Daemon) follow(ctx context.Context) {
 // person's own: both are for tools, which label what they return.
 func (d *Daemon) awareness(_ context.Context, sig proto.Signal, tokens int) (string, proto.Taint) {
 	c := d.mirror.Render(d.memory.View(), fovea.Focus{
-		ID: memory.ID(sig.Body.Text("FOCUS")), Query: sig.Text(), Now: d.now(), Budget: min(tokens, fovea.DefaultBudget), Cloud: true, Trusted: true,
+		Query: sig.Text(), Now: d.now(), Budget: min(tokens, fovea.DefaultBudget), Cloud: true, Trusted: true,
 	})
 	return c.Text, proto.Taint{Private: c.Private, Untrusted: c.Untrusted}
 }

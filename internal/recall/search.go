@@ -121,8 +121,14 @@ func (q *query) add(x *Index, word string, prefix bool) {
 			return
 		}
 	}
-	q.words = append(q.words, w)
+	if len(q.words) < mostWords {
+		q.words = append(q.words, w)
+	}
 }
+
+// mostWords is how many different words a search looks for: a whole page handed in
+// as a question is about what it begins with.
+const mostWords = 64
 
 // flat is a text in the form phrases are compared by.
 func flat(s string) string { return strings.ToLower(strings.Join(strings.Fields(s), " ")) }
