@@ -41,23 +41,27 @@ func (d *Daemon) takeLock() error {
 	return nil
 }
 
-// listen opens the Unix socket, and TCP where it is asked for.
+// listen opens TCP where it is asked for, and then the Unix socket: a client that
+// finds the socket finds everything.
 func (d *Daemon) listen(ctx context.Context) ([]net.Listener, error) {
+	var listeners []net.Listener
+	if d.s.TCPAddr != "" {
+		tcp, err := listenTCP(ctx, d.s.TCPAddr)
+		if err != nil {
+			return nil, err
+		}
+		d.accept(tcp, true)
+		listeners = append(listeners, tcp)
+	}
 	unix, err := d.listenUnix(ctx)
 	if err != nil {
+		for _, l := range listeners {
+			err = errors.Join(err, l.Close())
+		}
 		return nil, err
 	}
-	listeners := []net.Listener{unix}
 	d.accept(unix, false)
-	if d.s.TCPAddr == "" {
-		return listeners, nil
-	}
-	tcp, err := listenTCP(ctx, d.s.TCPAddr)
-	if err != nil {
-		return nil, errors.Join(err, unix.Close())
-	}
-	d.accept(tcp, true)
-	return append(listeners, tcp), nil
+	return append(listeners, unix), nil
 }
 
 // listenUnix opens the socket where only this user can reach it. A socket file
