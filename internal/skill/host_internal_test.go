@@ -1,0 +1,45 @@
+package skill
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestEveryHostFunctionNeedsACapability lists all a jail can reach in Go, so that a
+// new power is a change of this test.
+func TestEveryHostFunctionNeedsACapability(t *testing.T) {
+	want := map[string]string{
+		"passepartout-host:lookup-object":          "memory",
+		"passepartout-host:objects-with-attribute": "memory",
+		"passepartout-host:unix-time":              "clock",
+	}
+	for _, b := range newJail(nil, time.Now).host() {
+		if got := strings.Join(capWords(b.Needs), " "); got == "" || got != want[b.Name] {
+			t.Errorf("%s needs %q, want %q", b.Name, got, want[b.Name])
+		}
+		delete(want, b.Name)
+	}
+	for name := range want {
+		t.Errorf("%s is gone", name)
+	}
+}
+
+func TestEveryNameForSkillsIsDocumented(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/skills.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	exports, _, _ := strings.Cut(string(prelude), "(in-package :passepartout)")
+	for _, m := range regexp.MustCompile(`#:([a-z-]+)`).FindAllStringSubmatch(exports, -1) {
+		name := m[1]
+		if rest, ok := strings.CutPrefix(name, "org-object-"); ok {
+			name = "-" + rest
+		}
+		if !strings.Contains(string(doc), name) {
+			t.Errorf("docs/skills.md does not mention %s", m[1])
+		}
+	}
+}
