@@ -120,7 +120,11 @@ func (w world) Know(what, text string) []string {
 func rules(ms []secret.Match) []string {
 	var out []string
 	for _, m := range ms {
-		out = append(out, m.Rule)
+		name := m.Rule
+		if m.Class == secret.Known {
+			name = "vault:" + strings.TrimPrefix(name, "vault-") // the gates' word for a value we keep
+		}
+		out = append(out, name)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
