@@ -197,8 +197,8 @@ func TestScriptsThatCanBeReadAreJudgedAndNamed(t *testing.T) {
 
 func TestTheReportNamesWhatIsTouched(t *testing.T) {
 	env := ann()
-	env.Hosts = []string{"pypi.org"}
-	r := shell.Analyze("cat a b; cp a out/c; rm old; curl -s https://pypi.org/x -o p", env)
+	env.Hosts = []string{"files.example.org"}
+	r := shell.Analyze("cat a b; cp a out/c; rm old; curl -s https://files.example.org/x -o p", env)
 	for _, c := range []struct {
 		what      string
 		got, want []string
@@ -206,7 +206,7 @@ func TestTheReportNamesWhatIsTouched(t *testing.T) {
 		{"reads", r.Reads, []string{"/home/ann/work/a", "/home/ann/work/b"}},
 		{"writes", r.Writes, []string{"/home/ann/work/out/c", "/home/ann/work/p"}},
 		{"deletes", r.Deletes, []string{"/home/ann/work/old"}},
-		{"hosts", r.Hosts, []string{"pypi.org"}},
+		{"hosts", r.Hosts, []string{"files.example.org"}},
 		{"effects", r.Effects.Names(), []string{"read", "write", "delete", "network"}},
 	} {
 		if !slices.Equal(c.got, c.want) {
