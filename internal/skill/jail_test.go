@@ -10,7 +10,6 @@ import (
 	"pgregory.net/rapid"
 
 	"passepartout/internal/gate"
-	"passepartout/internal/sexp"
 	"passepartout/internal/skill"
 )
 
@@ -115,29 +114,25 @@ func TestWhateverAGateAnswersOnlyTheActionPasses(t *testing.T) {
 func FuzzSource(f *testing.F) {
 	f.Add([]byte("#+DEPENDS_ON: a id:b\n#+begin_src lisp\n(defskill :x)\n#+end_src\n"))
 	f.Add([]byte("* h\n#+begin_src lisp :tangle ../tests/t.lisp\n(deftest a (is t))\n#+end_src\n#+begin_src lisp :tangle no\n(\n#+end_src"))
-	f.Add([]byte("---\nname: one\ndescription: d\n---\ntext"))
 	f.Add([]byte("#+begin_src lisp\r\n,* a\r\n,#+end_src\r\n#+end_src\r\n"))
+	l, err := skill.Open(skill.Options{Dir: f.TempDir(), Grants: filepath.Join(f.TempDir(), "grants"), Now: now})
+	if err != nil {
+		f.Fatal(err)
+	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		dir := t.TempDir()
-		save(t, filepath.Join(dir, "one.org"), string(raw))
-		save(t, filepath.Join(dir, "one", "SKILL.md"), string(raw))
-		l, err := skill.Open(skill.Options{Dir: dir, Grants: filepath.Join(dir, "g", "g"), Now: now})
+		path := filepath.Join(t.TempDir(), "one.org")
+		save(t, path, string(raw))
+		k, err := l.Try(path)
 		if err != nil {
-			t.Fatal(err)
-		}
-		for _, p := range l.Set().Problems {
-			if p.Kept || !strings.Contains(p.Error(), dir) {
-				t.Errorf("a problem that names no file: %v", p)
+			if !strings.Contains(err.Error(), path) {
+				t.Errorf("a problem that names no file: %v", err)
 			}
+			return
 		}
-		for _, g := range l.Set().Gates() {
+		if g := k.Gate(); g != nil {
 			if v := g.Check(say(t, "hi"), facts()); v.Code == "" {
 				t.Errorf("a verdict without a code: %+v", v)
 			}
-		}
-		l.Set().Mandates(facts().Signal)
-		for _, tool := range l.Set().Tools() {
-			_, _ = l.Set().CallTool(tool.Name, sexp.Plist{})
 		}
 	})
 }
