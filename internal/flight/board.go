@@ -163,10 +163,14 @@ func entry(p Plan) org.Entry {
 	return org.Entry{
 		Todo: p.State.String(), Title: oneLine(fmt.Sprintf("%s: %s", p.Name(), p.Action.Text("WHY"))), Tags: []string{"FLIGHT_PLAN"},
 		Properties: []org.Property{
-			{Key: "ID", Value: string(boardID(p))}, {Key: "TOKEN", Value: p.Token}, {Key: "DIGEST", Value: p.Digest},
+			{Key: "ID", Value: string(boardID(p))},
+			{Key: "TOKEN", Value: p.Token},
+			{Key: "DIGEST", Value: p.Digest},
 			{Key: "REQUESTER", Value: oneLine(p.Requester.Role.String() + " " + p.Requester.Channel + " " + p.Requester.Who)},
-			{Key: "SESSION", Value: oneLine(p.Session)}, {Key: "POLICY", Value: p.Policy},
-			{Key: "CREATED", Value: stamp(p.Created)}, {Key: "EXPIRES", Value: stamp(p.Expires)},
+			{Key: "SESSION", Value: oneLine(p.Session)},
+			{Key: "POLICY", Value: p.Policy},
+			{Key: "CREATED", Value: stamp(p.Created)},
+			{Key: "EXPIRES", Value: stamp(p.Expires)},
 		},
 		Body: body(p),
 	}

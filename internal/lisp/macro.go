@@ -258,11 +258,6 @@ func mDestructuringBind(c *compiler, x *Cons, _ env) Value {
 	return listTo(cdr(cdr(x.cdr)), symLetStar, list(bindings...))
 }
 
-// define is what all defining macros expand to.
-func define(name string, args ...Value) Value {
-	return listTo(listTo(Nil, args...), kernel(name))
-}
-
 func mDefun(c *compiler, x *Cons, _ env) Value {
 	c.want(x, 2, -1)
 	name := car(x.cdr)

@@ -251,6 +251,7 @@ func (th *Thread) divide(x, y Value) Value {
 			th.divisionByZero(symSlash, x, y)
 		}
 		return th.single(singleOf(x) / singleOf(y))
+	default:
 	}
 	if floatOf(y) == 0 {
 		th.divisionByZero(symSlash, x, y)

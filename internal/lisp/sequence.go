@@ -205,13 +205,12 @@ func (th *Thread) byPredicate(pred, key Value, want bool) finder {
 // seqArgs are the arguments common to find, position, count, remove and
 // substitute, in the order the three forms of each take them.
 type seqArgs struct {
-	match    finder
-	seq      Value
-	fromEnd  bool
-	start    Value
-	end      Value
-	count    Value
-	newValue Value
+	match   finder
+	seq     Value
+	fromEnd bool
+	start   Value
+	end     Value
+	count   Value
 }
 
 type seqForm uint8

@@ -115,10 +115,6 @@ var manyValues Value = &multi{}
 // to a block of the same activation.
 var exiting Value = &marker{"exiting"}
 
-// unbound marks a slot, variable or argument without a value where Go's nil
-// already means something else.
-var unbound Value = &marker{"unbound"}
-
 const (
 	minCached = -1024
 	maxCached = 1 << 15
@@ -177,8 +173,6 @@ func newStr(s string) *Str {
 	}
 	return &Str{s: s, runes: []rune(s), fill: noFill}
 }
-
-func runeStr(r []rune) *Str { return &Str{runes: r, s: string(r), fill: noFill} }
 
 // text returns the string's contents.
 func (s *Str) text() string {
@@ -272,8 +266,6 @@ func cdr(v Value) Value {
 }
 
 func isTrue(v Value) bool { return v != Value(Nil) }
-
-func isNull(v Value) bool { return v == Value(Nil) }
 
 // Name is the symbol's name, without its package.
 func (s *Symbol) Name() string { return s.name }

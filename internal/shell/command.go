@@ -175,7 +175,7 @@ func helpOnly(args []string) bool {
 		return false
 	}
 	for _, a := range args[:len(args)-1] {
-		if a == "" || a[0] == '-' || strings.IndexAny(a, "/.=:\x00") >= 0 {
+		if a == "" || a[0] == '-' || strings.ContainsAny(a, "/.=:\x00") {
 			return false
 		}
 	}

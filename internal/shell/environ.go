@@ -104,7 +104,7 @@ func (j *judge) commandVar(name, value string) {
 	if pagers[value] {
 		return
 	}
-	if strings.HasPrefix(name, "PS") && known(value) && strings.IndexAny(value, "$`") < 0 {
+	if strings.HasPrefix(name, "PS") && known(value) && !strings.ContainsAny(value, "$`") {
 		return
 	}
 	switch name {

@@ -26,11 +26,11 @@ const maxWords = 1024
 
 func known(w string) bool { return strings.IndexByte(w, hole) < 0 }
 
-func globbed(w string) bool { return strings.IndexAny(w, "\x01\x02\x03") >= 0 }
+func globbed(w string) bool { return strings.ContainsAny(w, "\x01\x02\x03") }
 
 // plain shows a word as a person would write it.
 func plain(w string) string {
-	if strings.IndexAny(w, "\x00\x01\x02\x03") < 0 {
+	if !strings.ContainsAny(w, "\x00\x01\x02\x03") {
 		return w
 	}
 	return strings.NewReplacer("\x00", "…", "\x01", "*", "\x02", "?", "\x03", "[").Replace(w)
@@ -136,7 +136,7 @@ func (j *judge) separators() string {
 
 // plainLit reports that a literal expands to itself.
 func plainLit(s string) bool {
-	return strings.IndexAny(s, "\\*?[{~") < 0
+	return !strings.ContainsAny(s, "\\*?[{~")
 }
 
 // single expands a word that the shell does not split: an assignment value, a redirection target, a here-document.
@@ -352,7 +352,7 @@ func (j *judge) tilde(b *builder, s string) string {
 		b.text(anything)
 	case user == "root":
 		b.text("/root")
-	case strings.IndexAny(user, "\\'\"$*?[") >= 0:
+	case strings.ContainsAny(user, "\\'\"$*?["):
 		return s
 	default:
 		b.text("/home/" + user)
@@ -594,7 +594,7 @@ func (j *judge) positional(b *builder, name string, split bool) {
 func (j *judge) expansion(name, value string, ok bool, e *syntax.Expansion) (string, bool) {
 	if e.Op == syntax.OtherParamOps {
 		if e.Word != nil && e.Word.Lit() == "P" {
-			if ok && known(value) && strings.IndexAny(value, "$`\\") >= 0 {
+			if ok && known(value) && strings.ContainsAny(value, "$`\\") {
 				j.deny("shell.prompt-expansion", "${x@P} runs the commands inside the variable's value")
 			} else {
 				j.ask("shell.prompt-expansion", "${x@P} runs whatever commands the variable's value holds")
@@ -704,7 +704,7 @@ func (j *judge) arithWord(w *syntax.Word) {
 
 // subscript refuses text that the shell would evaluate as an array subscript with a substitution in it.
 func (j *judge) subscript(s string) {
-	if k := strings.IndexByte(unglob(s), '['); k >= 0 && strings.IndexAny(s[k:], "$`") >= 0 {
+	if k := strings.IndexByte(unglob(s), '['); k >= 0 && strings.ContainsAny(s[k:], "$`") {
 		j.deny("shell.subscript", "evaluating the array subscript runs the command inside it")
 	}
 }

@@ -151,7 +151,7 @@ func (j *judge) decoder(base string, args []string) flow {
 	case base == "xxd" && p.has("-r", "-r-p") && (p.has("-p") || p.has("-ps") || p.has("-plain")):
 		out.text, out.known = decoded(in.text, "hex")
 	}
-	out.known = out.known && strings.IndexAny(out.text, "\x00\x01\x02\x03") < 0
+	out.known = out.known && !strings.ContainsAny(out.text, "\x00\x01\x02\x03")
 	return out
 }
 

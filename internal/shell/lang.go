@@ -116,7 +116,7 @@ func inlineCode(l language, lang, a string, rest []string) (code string, used in
 	switch lang {
 	case "perl", "ruby", "python", "php", "lua":
 		for _, o := range l.inline {
-			if k := strings.IndexByte(a[1:], o[1]); k >= 0 && len(o) == 2 && strings.IndexAny(a[1:k+1], "MmIiFxCWXrd0") < 0 {
+			if k := strings.IndexByte(a[1:], o[1]); k >= 0 && len(o) == 2 && !strings.ContainsAny(a[1:k+1], "MmIiFxCWXrd0") {
 				if glued := a[k+2:]; glued != "" {
 					return glued, 0, true
 				}
@@ -149,7 +149,7 @@ func (j *judge) interpreterOption(lang string, l language, a string, rest []stri
 			return 1
 		}
 	case lang == "node" && (a == "--test" || a == "--watch" || strings.HasPrefix(a, "--max-old-space-size")):
-	case lang == "perl" && strings.Trim(a[1:], "nplawsCtTuW0123456789FiXdD.bakorg~,:;|\t ") == "", lang == "ruby" && strings.Trim(a[1:], "nplawW0123456789Fi.bak") == "", lang == "python" && strings.Trim(a[1:], "BbdEiIOqsSuvx") == "":
+	case lang == "perl" && strings.Trim(a[1:], "nplawsCtTuW0123456789FiXdD.bkorg~,:;|\t ") == "", lang == "ruby" && strings.Trim(a[1:], "nplawW0123456789Fi.bak") == "", lang == "python" && strings.Trim(a[1:], "BbdEiIOqsSuvx") == "":
 	default:
 		j.ask("shell.unknown-option", "the option is not among the described ones: "+plain(a))
 	}

@@ -147,7 +147,7 @@ func (j *judge) optionValue(value string, glued bool, rest []string) {
 	if !glued && len(rest) > 0 {
 		value = rest[0]
 	}
-	if strings.IndexAny(value, "/~") < 0 {
+	if !strings.ContainsAny(value, "/~") {
 		return
 	}
 	if glued {
@@ -321,7 +321,7 @@ func (j *judge) moved(w string, target bool) {
 
 func isURL(w string) bool {
 	i := strings.Index(w, "://")
-	return i > 0 && i < 16 && strings.IndexAny(w[:i], "/ ") < 0
+	return i > 0 && i < 16 && !strings.ContainsAny(w[:i], "/ ")
 }
 
 // packageName judges an argument of an installer: a name of the registry is fine, an address or a path brings its own code.

@@ -34,7 +34,7 @@ func (j *judge) suspectToken(tok string) {
 		j.deny("shell.escape", "hands a shell to a program that would run it")
 		return
 	}
-	if j.remote || !known(tok) || strings.IndexAny(tok, "/.~") < 0 {
+	if j.remote || !known(tok) || !strings.ContainsAny(tok, "/.~") {
 		return
 	}
 	if strings.HasPrefix(tok, "/dev/tcp/") || strings.HasPrefix(tok, "/dev/udp/") {

@@ -1,6 +1,7 @@
 package skill_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -104,8 +105,10 @@ func say(t testing.TB, text string) proto.Action {
 }
 
 func facts() gate.Facts {
-	return gate.Facts{Now: now(), Signal: proto.Signal{Kind: proto.Event, Session: "s", Origin: proto.Origin{Role: proto.RoleOwner, Channel: "cli"},
-		Body: sexp.P(sexp.Keyword("SENSOR"), sexp.Keyword("USER-INPUT"), sexp.Keyword("TEXT"), "hello there")}}
+	return gate.Facts{Now: now(), Signal: proto.Signal{
+		Kind: proto.Event, Session: "s", Origin: proto.Origin{Role: proto.RoleOwner, Channel: "cli"},
+		Body: sexp.P(sexp.Keyword("SENSOR"), sexp.Keyword("USER-INPUT"), sexp.Keyword("TEXT"), "hello there"),
+	}}
 }
 
 func TestAGateOnlyEverTightens(t *testing.T) {
@@ -380,7 +383,7 @@ func TestQuarantineSilencesASkillAndKeepsItsGate(t *testing.T) {
 	if u := k.Usage(); !u.Quarantined || u.Failures != 3 || u.Calls != 3 || u.Steps == 0 || u.LastFailure == "" {
 		t.Errorf("usage %+v", u)
 	}
-	if _, err := l.Set().CallTool("boom", sexp.Plist{}); err != skill.ErrQuarantined {
+	if _, err := l.Set().CallTool("boom", sexp.Plist{}); !errors.Is(err, skill.ErrQuarantined) {
 		t.Errorf("got %v", err)
 	}
 	if got := l.Set().Mandates(facts().Signal); len(got) != 0 {
