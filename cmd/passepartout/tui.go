@@ -11,9 +11,11 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"passepartout/internal/tui"
 )
@@ -66,6 +68,12 @@ func (a *app) tuiWith(ctx context.Context, session, theme string) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP, syscall.SIGTERM)
 	defer stop()
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		a.watchTerminal(ctx, stop)
+	}()
+	defer func() { stop(); <-watched }()
 	return tui.Run(ctx, tui.Options{
 		Dial: func(ctx context.Context) (tui.Conn, error) {
 			c, err := a.connect(ctx, "tui")
@@ -79,6 +87,31 @@ func (a *app) tuiWith(ctx context.Context, session, theme string) error {
 		Editor: a.editor(), TempDir: cfg.StateDir,
 		Input: a.in, Output: a.out, Environ: a.environ,
 	})
+}
+
+// terminalPoll is how often the client looks whether its terminal is still there.
+const terminalPoll = 2 * time.Second
+
+// watchTerminal ends the client when its terminal is gone. The signal that should
+// say so does not reach it from under every parent, such as make.
+func (a *app) watchTerminal(ctx context.Context, stop func()) {
+	f, ok := a.in.(*os.File)
+	if !ok {
+		return
+	}
+	tick := time.NewTicker(terminalPoll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if _, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ); err != nil {
+			stop()
+			return
+		}
+	}
 }
 
 // A screenConn is a client as the terminal client wants it.
