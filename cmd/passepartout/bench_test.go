@@ -70,7 +70,7 @@ func BenchmarkColdStart(b *testing.B) {
 
 func dialBench(b *testing.B, sock string) *proto.Client {
 	b.Helper()
-	v := &victim{socket: sock}
+	v := &victim{t: b, socket: sock}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	c, nc := v.connect(ctx)

@@ -19,7 +19,7 @@ import (
 
 // A victim is a real daemon process on a memex of its own, made to be killed.
 type victim struct {
-	t            *testing.T
+	t            testing.TB
 	home, socket string
 	cmd          *exec.Cmd
 }
