@@ -149,7 +149,7 @@ func (j *judge) interpreterOption(lang string, l language, a string, rest []stri
 			return 1
 		}
 	case lang == "node" && (a == "--test" || a == "--watch" || strings.HasPrefix(a, "--max-old-space-size")):
-	case lang == "perl" && strings.Trim(a[1:], "nplawsCtTuW0123456789FiXdD.bkorg~,:;|\t ") == "", lang == "ruby" && strings.Trim(a[1:], "nplawW0123456789Fi.bak") == "", lang == "python" && strings.Trim(a[1:], "BbdEiIOqsSuvx") == "":
+	case lang == "perl" && strings.Trim(a[1:], "nplawsCtTuW0123456789FiXdD.bkorg~,:;|\t ") == "", lang == "ruby" && strings.Trim(a[1:], "nplawW0123456789Fi.bk") == "", lang == "python" && strings.Trim(a[1:], "BbdEiIOqsSuvx") == "":
 	default:
 		j.ask("shell.unknown-option", "the option is not among the described ones: "+plain(a))
 	}
