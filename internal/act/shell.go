@@ -35,7 +35,8 @@ type Shell struct {
 	Hidden     func() []string // what they must not see, looked for before each; nil: nothing
 	Env        map[string]string
 	History    History
-	Private    []netip.Prefix // of this network that permitted hosts may lie in
+	Private    []netip.Prefix   // of this network that permitted hosts may lie in
+	Resolver   sandbox.Resolver // of permitted names; nil is the system's
 }
 
 var _ Actuator = Shell{}
@@ -81,7 +82,7 @@ func (s Shell) Act(ctx context.Context, p gate.Permit) (Outcome, error) {
 		spec.WriteRoots = roots
 	}
 	if len(hosts) > 0 {
-		spec.Network = &sandbox.Network{Hosts: hosts, Private: s.Private}
+		spec.Network = &sandbox.Network{Hosts: hosts, Private: s.Private, Resolver: s.Resolver}
 	}
 	if out := turnOf(ctx).Output; out != nil {
 		spec.Sink = func(c sandbox.Chunk) { out(c.Data) }

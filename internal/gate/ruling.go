@@ -212,7 +212,8 @@ func (p Permit) Path(arg sexp.Keyword) (abs string, ok bool) {
 	return "", false
 }
 
-// Hosts are the machines the action's commands were found to talk to, sorted.
+// Hosts are the machines the action's commands were found to talk to, sorted, each
+// with its port where the command names one.
 func (p Permit) Hosts() []string {
 	if p.ruling.view == nil {
 		return nil

@@ -419,7 +419,7 @@ func (j *judge) host(s string) {
 		j.ask("shell.host-invalid", "the machine to contact cannot be recognised: "+plain(s))
 		return
 	}
-	j.rep.Hosts = append(j.rep.Hosts, h.Name())
+	j.rep.Hosts = append(j.rep.Hosts, h.String())
 	switch h.Class() {
 	case host.Metadata:
 		j.deny("shell.host-metadata", "contacts a cloud metadata service, which hands out credentials: "+h.Name())

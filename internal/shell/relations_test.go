@@ -198,7 +198,7 @@ func TestScriptsThatCanBeReadAreJudgedAndNamed(t *testing.T) {
 func TestTheReportNamesWhatIsTouched(t *testing.T) {
 	env := ann()
 	env.Hosts = []string{"files.example.org"}
-	r := shell.Analyze("cat a b; cp a out/c; rm old; curl -s https://files.example.org/x -o p", env)
+	r := shell.Analyze("cat a b; cp a out/c; rm old; curl -s https://files.example.org/x -o p; curl -s http://files.example.org:8080/ 'https://[2001:4860::1]:444/'", env)
 	for _, c := range []struct {
 		what      string
 		got, want []string
@@ -206,15 +206,15 @@ func TestTheReportNamesWhatIsTouched(t *testing.T) {
 		{"reads", r.Reads, []string{"/home/ann/work/a", "/home/ann/work/b"}},
 		{"writes", r.Writes, []string{"/home/ann/work/out/c", "/home/ann/work/p"}},
 		{"deletes", r.Deletes, []string{"/home/ann/work/old"}},
-		{"hosts", r.Hosts, []string{"files.example.org"}},
+		{"hosts", r.Hosts, []string{"[2001:4860::1]:444", "files.example.org", "files.example.org:8080"}},
 		{"effects", r.Effects.Names(), []string{"read", "write", "delete", "network"}},
 	} {
 		if !slices.Equal(c.got, c.want) {
 			t.Errorf("%s are %v, want %v", c.what, c.got, c.want)
 		}
 	}
-	if r.Commands != 4 {
-		t.Errorf("%d commands, want 4", r.Commands)
+	if r.Commands != 5 {
+		t.Errorf("%d commands, want 5", r.Commands)
 	}
 }
 

@@ -107,7 +107,7 @@ type Report struct {
 	Reads    []string
 	Writes   []string
 	Deletes  []string
-	Hosts    []string
+	Hosts    []string // name, or name:port where the command says a port
 	Scripts  []Script
 	Commands int // simple commands judged, wrapped and inline ones included
 }
