@@ -118,6 +118,7 @@ type session struct {
 	said  []string
 	seen  []string // addresses in what tools returned
 	logs  []string // what was decided and what came of it, one line each
+	count llm.Counter
 
 	grants []grant  // what the person agreed to for this session
 	notes  []string // what the person must still be told

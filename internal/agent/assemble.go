@@ -64,7 +64,7 @@ func (t *turn) assemble(ctx context.Context) Assembly {
 	if limit <= 0 {
 		limit = usualTokens
 	}
-	b := &builder{limit: limit, now: t.a.Now().Format("Monday, 2 January 2006, 15:04 MST")}
+	b := &builder{limit: limit, count: &t.s.count, now: t.a.Now().Format("Monday, 2 January 2006, 15:04 MST")}
 	b.system = t.a.system()
 	if p.Advice != nil {
 		if advice := strings.TrimSpace(p.Advice()); advice != "" {
@@ -163,6 +163,7 @@ func quote(tag, text string) string {
 // A builder puts a prompt together within a limit.
 type builder struct {
 	limit                           int
+	count                           *llm.Counter
 	now                             string
 	system, advice, config, context string
 	mandates                        string
@@ -208,12 +209,12 @@ func (b *builder) build() Assembly {
 		b.full[name] = n
 	}
 	for _, stage := range []func(over int) bool{b.fewerLogs, b.lessContext, b.noContext, b.shorterResults, b.forget, b.shortenLast} {
-		if over := b.request().Estimate() - b.limit; over <= 0 || stage(over) {
+		if over := b.total() - b.limit; over <= 0 || stage(over) {
 			break
 		}
 	}
 	r := b.request()
-	a := Assembly{Request: r, Limit: b.limit, Total: r.Estimate()}
+	a := Assembly{Request: r, Limit: b.limit, Total: b.count.Request(r)}
 	sizes := b.sizes()
 	for _, p := range []Part{
 		{Name: "identity", Trust: "trusted", Stable: true},
@@ -234,12 +235,12 @@ func (b *builder) build() Assembly {
 func (b *builder) sizes() map[string]int {
 	talk := 0
 	for _, m := range b.talk {
-		talk += m.Estimate()
+		talk += b.count.Message(m)
 	}
 	return map[string]int{
-		"identity": llm.Tokens(b.system), "advice": llm.Tokens(b.advice), "tools": llm.Request{Tools: b.tools}.Estimate(),
-		"conversation": talk, "time and config": llm.Tokens(b.now) + llm.Tokens(b.config), "context": llm.Tokens(b.context),
-		"logs": llm.Tokens(strings.Join(b.logs, "\n")), "mandates": llm.Tokens(b.mandates),
+		"identity": b.count.Tokens(b.system), "advice": b.count.Tokens(b.advice), "tools": b.count.Request(llm.Request{Tools: b.tools}),
+		"conversation": talk, "time and config": b.count.Tokens(b.now) + b.count.Tokens(b.config), "context": b.count.Tokens(b.context),
+		"logs": b.count.Tokens(strings.Join(b.logs, "\n")), "mandates": b.count.Tokens(b.mandates),
 	}
 }
 
@@ -251,7 +252,9 @@ func (b *builder) fewerLogs(int) bool {
 	return b.fits()
 }
 
-func (b *builder) fits() bool { return b.request().Estimate() <= b.limit }
+func (b *builder) fits() bool { return b.total() <= b.limit }
+
+func (b *builder) total() int { return b.count.Request(b.request()) }
 
 func (b *builder) lessContext(int) bool {
 	if b.context != "" {
@@ -312,7 +315,7 @@ func (b *builder) shortenLast(int) bool {
 	}
 	if long >= 0 {
 		m := &b.talk[long]
-		over := b.request().Estimate() - b.limit
+		over := b.total() - b.limit
 		m.Text = head(m.Text, max(64, llm.Tokens(m.Text)-over-perCut))
 		b.notes["conversation"] = strings.TrimPrefix(b.notes["conversation"]+"; the longest message cut", "; ")
 	}

@@ -536,3 +536,18 @@ func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
 type readCloser struct{ *strings.Reader }
 
 func (readCloser) Close() error { return nil }
+
+func TestACounterCountsAsIfItRememberedNothing(t *testing.T) {
+	var c llm.Counter
+	rapid.Check(t, func(rt *rapid.T) {
+		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`([a-z]{1,9}[ .,]){0,60}`)).Draw(rt, "text")
+		req := llm.Request{System: text, Tail: text + "!", Tools: allTools, Messages: []llm.Message{
+			{Role: llm.User, Text: text}, {Role: llm.Assistant, Call: &llm.Call{Name: "search", Args: map[string]any{"q": text}}},
+		}}
+		for range 2 {
+			if got, want := c.Request(req), req.Estimate(); got != want {
+				rt.Fatalf("%d tokens, want %d", got, want)
+			}
+		}
+	})
+}

@@ -12,77 +12,124 @@ import (
 // and other languages it errs upwards, which is the safe side of a limit.
 func Tokens(text string) int {
 	n, run, kind := 0, 0, byte(0)
-	end := func() {
-		switch kind {
-		case 'a':
-			n += 1 + (run-1)/6
-		case '0':
-			n += 1 + (run-1)/3
-		case 'x':
-			n += (run + 1) / 2
-		}
-		run, kind = 0, 0
-	}
 	for i := 0; i < len(text); {
 		c := text[i]
-		width := 1
-		var k byte
-		switch {
-		case c|0x20 >= 'a' && c|0x20 <= 'z':
-			k = 'a'
-		case c >= '0' && c <= '9':
-			k = '0'
-		case c == ' ':
-			k = ' '
-		case c < utf8.RuneSelf:
-			k = '.'
-		default:
+		k, width := letters[c], 1
+		if c >= utf8.RuneSelf {
 			var r rune
 			r, width = utf8.DecodeRuneInString(text[i:])
 			if k = 'x'; r >= 0x2E80 {
 				k = '.'
 			}
 		}
-		if k != kind {
-			end()
-			kind = k
-		}
-		if k == '.' {
-			n++
-		}
-		run++
 		i += width
+		if k == kind {
+			run++
+			continue
+		}
+		n += cost(kind, run)
+		run, kind = 1, k
 	}
-	end()
-	return n
+	return n + cost(kind, run)
 }
+
+// cost is what a run of one kind of sign counts for.
+func cost(kind byte, run int) int {
+	switch kind {
+	case 'a':
+		return 1 + (run-1)/6
+	case '0':
+		return 1 + (run-1)/3
+	case 'x':
+		return (run + 1) / 2
+	case '.':
+		return run
+	}
+	return 0 // spaces come with the word after them
+}
+
+// letters sorts the signs of ASCII: letters, digits, spaces and the rest.
+var letters = func() (k [256]byte) {
+	for c := range k {
+		switch {
+		case c|0x20 >= 'a' && c|0x20 <= 'z':
+			k[c] = 'a'
+		case c >= '0' && c <= '9':
+			k[c] = '0'
+		case c == ' ':
+			k[c] = ' '
+		default:
+			k[c] = '.'
+		}
+	}
+	return k
+}()
 
 // perMessage is what the form of a message costs beside its text.
 const perMessage = 4
 
 // Estimate is about how many tokens the request has.
-func (r Request) Estimate() int {
-	n := Tokens(r.System) + Tokens(r.Tail) + perMessage
+func (r Request) Estimate() int { return r.estimate(Tokens) }
+
+func (r Request) estimate(count func(string) int) int {
+	n := count(r.System) + count(r.Tail) + perMessage
 	for _, t := range r.Tools {
-		n += perMessage + Tokens(t.Name) + Tokens(t.Doc) + Tokens(explanation.Doc)
+		n += perMessage + count(t.Name) + count(t.Doc) + count(explanation.Doc)
 		for _, p := range t.Params {
-			n += perMessage + Tokens(p.Name) + Tokens(p.Doc)
+			n += perMessage + count(p.Name) + count(p.Doc)
 		}
 	}
 	for _, m := range r.Messages {
-		n += m.Estimate()
+		n += m.estimate(count)
 	}
 	return n
 }
 
-// Estimate is about how many tokens the message has.
-func (m Message) Estimate() int {
-	n := perMessage + Tokens(m.Text)
+func (m Message) estimate(count func(string) int) int {
+	n := perMessage + count(m.Text)
 	if m.Call != nil {
-		n += Tokens(m.Call.Name) + Tokens(arguments(m.Call))
+		n += count(m.Call.Name) + count(arguments(m.Call))
 	}
 	return n
 }
+
+// A Counter counts tokens and remembers the counts of longer texts: a conversation
+// is counted with every step, and most of it has not changed. The zero Counter is
+// ready; it is for one goroutine.
+type Counter struct {
+	known map[string]int
+	bytes int // of the texts that are known
+}
+
+// Limits of what a counter remembers.
+const (
+	worthKnowing = 64
+	maxKnown     = 1 << 20
+)
+
+// Tokens is [Tokens].
+func (c *Counter) Tokens(text string) int {
+	if len(text) < worthKnowing {
+		return Tokens(text)
+	}
+	n, ok := c.known[text]
+	if ok {
+		return n
+	}
+	n = Tokens(text)
+	if c.known == nil || c.bytes+len(text) > maxKnown {
+		c.known, c.bytes = map[string]int{}, 0
+	}
+	c.known[text] = n
+	c.bytes += len(text)
+	return n
+}
+
+// Request is [Request.Estimate].
+func (c *Counter) Request(r Request) int { return r.estimate(c.Tokens) }
+
+// Message is about how many tokens a message has.
+func (c *Counter) Message(m Message) int { return m.estimate(c.Tokens) }
 
 // modelOf splits "provider/model"; models may have slashes in their names.
 func modelOf(name string) (provider, model string) {

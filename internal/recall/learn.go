@@ -235,7 +235,8 @@ func multiply(out matrix, sparse [][]cell, dense matrix) {
 // that the result does not depend on the number of processors.
 func inParallel(n int, f func(i int)) {
 	var wg sync.WaitGroup
-	workers := min(runtime.GOMAXPROCS(0), max(n/64, 1))
+	// Somebody may be waiting for an answer meanwhile: one processor is left to it.
+	workers := min(max(runtime.GOMAXPROCS(0)-1, 1), max(n/64, 1))
 	for w := range workers {
 		wg.Go(func() {
 			for i := n * w / workers; i < n*(w+1)/workers; i++ {
