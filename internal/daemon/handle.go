@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -71,21 +72,11 @@ func (d *Daemon) handleRequest(c *conn, m proto.Message, session string) {
 		d.submit(c, m, session, proto.Request, sexp.P(sexp.Keyword("SENSOR"), sexp.Keyword("CLIENT-REQUEST"), sexp.Keyword("PROPOSAL"), proposal))
 		return
 	}
-	switch m.Do() {
-	case "health-check":
-		c.answer(m, d.health().With("ACTION", sexp.Keyword("HEALTH-RESPONSE")))
-	case "approvals":
-		c.answer(m, d.approvals())
-	case "hitl-respond":
+	if m.Do() == "hitl-respond" {
 		d.answerQuestion(c, m)
-	case "listen":
-		d.hub.join(c, session)
-		c.answer(m, sexp.P(sexp.Keyword("ACTION"), sexp.Keyword("LISTEN"), sexp.Keyword("STATUS"), sexp.Keyword("DONE")))
-	case "models", "models-use", "cost", "prompt":
-		d.aboutModels(c, m, session)
-	default:
-		c.fail(m, "request.action", fmt.Sprintf("a request without :TARGET may be :HEALTH-CHECK, :APPROVALS, :HITL-RESPOND, :LISTEN, :MODELS, :MODELS-USE, :COST or :PROMPT, found %q", m.Do()))
+		return
 	}
+	d.ask(asking{c, m, session})
 }
 
 // submit makes a signal of a client's message. Its origin is the connection's,
@@ -106,9 +97,9 @@ func (d *Daemon) submit(c *conn, m proto.Message, session string, k proto.Kind, 
 // recentPlans is how many ended plans clients are shown.
 const recentPlans = 20
 
-// approvals are the open questions, what is being carried out, and how the last
-// ones ended.
-func (d *Daemon) approvals() sexp.Plist {
+// answerApprovals gives the open questions, what is being carried out, and how the
+// last ones ended.
+func answerApprovals(_ context.Context, d *Daemon, _ asking) (sexp.Plist, error) {
 	var open []sexp.Value
 	for _, q := range d.agent.Questions() {
 		open = append(open, q.Plist().List())
@@ -119,9 +110,8 @@ func (d *Daemon) approvals() sexp.Plist {
 	}
 	running := slices.DeleteFunc(plans, func(p flight.Plan) bool { return p.State == flight.Planned })
 	return sexp.P(
-		sexp.Keyword("ACTION"), sexp.Keyword("APPROVALS"), sexp.Keyword("PENDING"), sexp.NewList(open...),
-		sexp.Keyword("RUNNING"), fates(running), sexp.Keyword("ENDED"), fates(d.plans.Ended(recentPlans)),
-		sexp.Keyword("STATUS"), sexp.Keyword("DONE"))
+		sexp.Keyword("PENDING"), sexp.NewList(open...),
+		sexp.Keyword("RUNNING"), fates(running), sexp.Keyword("ENDED"), fates(d.plans.Ended(recentPlans))), nil
 }
 
 // fates are plans in one sentence each.

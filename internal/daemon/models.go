@@ -5,51 +5,22 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"passepartout/internal/llm"
-	"passepartout/internal/proto"
 	"passepartout/internal/sexp"
 )
 
-// askTimeout is how long providers may take to say what they offer.
-const askTimeout = 10 * time.Second
-
-// aboutModels answers questions about models, their cost and their prompt. Some
-// of them wait for providers or for the session, so they do not keep the
-// connection's reader.
-func (d *Daemon) aboutModels(c *conn, m proto.Message, session string) {
-	if c.origin.Role != proto.RoleOwner {
-		c.fail(m, "request.role", fmt.Sprintf("only the owner may ask for %s", m.Do()))
-		return
-	}
-	d.conns.Add(1)
-	go func() {
-		defer d.conns.Done()
-		ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
-		defer cancel()
-		p, err := d.modelAnswer(ctx, c, m, session)
-		if err != nil {
-			c.fail(m, m.Do()+".failed", err.Error())
-			return
-		}
-		c.answer(m, p.With("ACTION", sexp.Keyword(strings.ToUpper(m.Do()))).With("STATUS", sexp.Keyword("DONE")))
-	}()
+func answerModels(ctx context.Context, d *Daemon, a asking) (sexp.Plist, error) {
+	fresh, _ := a.message.Payload.Get("FRESH")
+	return d.catalog(ctx, fresh != nil && !sexp.IsNil(fresh)), nil
 }
 
-func (d *Daemon) modelAnswer(ctx context.Context, c *conn, m proto.Message, session string) (sexp.Plist, error) {
-	switch m.Do() {
-	case "models":
-		fresh, _ := m.Payload.Get("FRESH")
-		return d.catalog(ctx, fresh != nil && !sexp.IsNil(fresh)), nil
-	case "models-use":
-		text, err := d.choose(m.Payload.Text("ROUTE"))
-		return sexp.P(sexp.Keyword("TEXT"), text), err
-	case "cost":
-		return d.costs(), nil
-	}
-	return d.explainPrompt(ctx, c, m, session)
+func answerModelsUse(_ context.Context, d *Daemon, a asking) (sexp.Plist, error) {
+	text, err := d.choose(a.message.Payload.Text("ROUTE"))
+	return sexp.P(sexp.Keyword("TEXT"), text), err
 }
+
+func answerCost(_ context.Context, d *Daemon, _ asking) (sexp.Plist, error) { return d.costs(), nil }
 
 // purposes are what models are chosen for.
 var purposes = []llm.Purpose{
@@ -127,9 +98,9 @@ func capText(u llm.USD) string {
 	return u.String()
 }
 
-// explainPrompt says what a model would be shown, part by part.
-func (d *Daemon) explainPrompt(ctx context.Context, c *conn, m proto.Message, session string) (sexp.Plist, error) {
-	a, err := d.agent.Explain(ctx, session, m.Payload.Text("TEXT"), c.origin)
+// answerPrompt says what a model would be shown, part by part.
+func answerPrompt(ctx context.Context, d *Daemon, q asking) (sexp.Plist, error) {
+	a, err := d.agent.Explain(ctx, q.session, q.message.Payload.Text("TEXT"), q.conn.origin)
 	if err != nil {
 		return sexp.Plist{}, err
 	}

@@ -1,0 +1,99 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"passepartout/internal/proto"
+	"passepartout/internal/sexp"
+)
+
+// askTimeout is how long an answer may take to put together: some wait for a
+// provider or for the session.
+const askTimeout = 10 * time.Second
+
+// An asking is one client's question.
+type asking struct {
+	conn    *conn
+	message proto.Message
+	session string
+}
+
+// A question is something a client may ask the daemon about itself: a :REQUEST
+// without a :TARGET. What changes the world is a proposal instead, and goes through
+// the gates.
+type question struct {
+	name   string // of the :ACTION, in lower case
+	anyone bool   // also for a client that is not the owner
+	waits  bool   // on something: then it must not hold up the connection's reader
+	answer func(context.Context, *Daemon, asking) (sexp.Plist, error)
+}
+
+// questions is the whole list; each row's function lives with the part that knows
+// the answer.
+var questions = []question{
+	{name: "health-check", anyone: true, answer: answerHealth},
+	{name: "approvals", anyone: true, answer: answerApprovals},
+	{name: "listen", anyone: true, answer: answerListen},
+	{name: "models", waits: true, answer: answerModels},
+	{name: "models-use", waits: true, answer: answerModelsUse},
+	{name: "cost", waits: true, answer: answerCost},
+	{name: "prompt", waits: true, answer: answerPrompt},
+}
+
+// ask answers a client's question, or says which ones there are.
+func (d *Daemon) ask(a asking) {
+	c, m := a.conn, a.message
+	i := slices.IndexFunc(questions, func(q question) bool { return q.name == m.Do() })
+	switch {
+	case i < 0:
+		c.fail(m, "request.action", fmt.Sprintf("a request without :TARGET may be %s, found %q", questionNames(), m.Do()))
+	case !questions[i].anyone && c.origin.Role != proto.RoleOwner:
+		c.fail(m, "request.role", fmt.Sprintf("only the owner may ask for %s", m.Do()))
+	case !questions[i].waits:
+		d.reply(context.Background(), a, questions[i])
+	default:
+		d.conns.Add(1)
+		go func() {
+			defer d.conns.Done()
+			ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+			defer cancel()
+			d.reply(ctx, a, questions[i])
+		}()
+	}
+}
+
+func (d *Daemon) reply(ctx context.Context, a asking, q question) {
+	p, err := q.answer(ctx, d, a)
+	if err != nil {
+		a.conn.fail(a.message, q.name+".failed", err.Error())
+		return
+	}
+	if _, named := p.Get("ACTION"); !named {
+		p = p.With("ACTION", sexp.Keyword(strings.ToUpper(q.name)))
+	}
+	a.conn.answer(a.message, p.With("STATUS", sexp.Keyword("DONE")))
+}
+
+// questionNames is the list for a client that asked for something else.
+func questionNames() string {
+	names := []string{":HITL-RESPOND"}
+	for _, q := range questions {
+		names = append(names, ":"+strings.ToUpper(q.name))
+	}
+	slices.Sort(names)
+	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+}
+
+func answerHealth(_ context.Context, d *Daemon, _ asking) (sexp.Plist, error) {
+	return d.health().With("ACTION", sexp.Keyword("HEALTH-RESPONSE")), nil
+}
+
+// answerListen makes the asker hear what happens in its session.
+func answerListen(_ context.Context, d *Daemon, a asking) (sexp.Plist, error) {
+	d.hub.join(a.conn, a.session)
+	return sexp.Plist{}, nil
+}
