@@ -60,16 +60,32 @@ func (a *app) approvals(ctx context.Context, all bool) error {
 	if len(out) == 0 {
 		fmt.Fprintln(a.errw, "Nothing waits for approval.")
 	}
-	for _, q := range out {
-		fmt.Fprintf(a.out, "%s  %s %s\n    why: %s\n    until %s\n", q["token"], q["action"], printable(fmt.Sprint(q["args"])), printable(fmt.Sprint(q["explanation"])), q["expires"])
-		for _, r := range q["reasons"].([]string) {
-			fmt.Fprintf(a.out, "    asks: %s\n", printable(r))
-		}
+	for _, p := range open {
+		a.printQuestion(p)
 	}
 	for _, p := range ended {
 		fmt.Fprintf(a.out, "%s  %s: %s\n", p.Text("TOKEN"), p.Text("NAME"), printable(p.Text("TEXT")))
 	}
 	return nil
+}
+
+// printQuestion shows one open question: what would happen, and of a plan what the
+// gates said of every step.
+func (a *app) printQuestion(p sexp.Plist) {
+	steps, _ := plistsOf(p, "STEPS")
+	what := printable(p.Sub("ARGS").String())
+	if len(steps) > 0 {
+		what = fmt.Sprintf("a plan of %d steps", len(steps))
+	}
+	fmt.Fprintf(a.out, "%s  %s %s\n    why: %s\n    until %s\n", p.Text("TOKEN"), p.Text("NAME"), what, printable(p.Text("WHY")), p.Text("EXPIRES"))
+	for i, s := range steps {
+		fmt.Fprintf(a.out, "    step %d: %s %s\n      %s\n", i+1, s.Text("NAME"), printable(s.Sub("ARGS").String()), printable(s.Text("VERDICT")))
+	}
+	for _, r := range questionJSON(p)["reasons"].([]string) {
+		if len(steps) == 0 || !strings.HasPrefix(r, "step ") { // which stand above
+			fmt.Fprintf(a.out, "    asks: %s\n", printable(r))
+		}
+	}
 }
 
 // plistsOf reads a list of property lists out of the daemon's answer.
@@ -97,7 +113,16 @@ func questionJSON(p sexp.Plist) map[string]any {
 			reasons = append(reasons, string(s))
 		}
 	}
+	steps := []map[string]any{}
+	list, _ := plistsOf(p, "STEPS")
+	for _, s := range list {
+		steps = append(steps, map[string]any{
+			"action": s.Text("NAME"), "args": s.Sub("ARGS").String(), "explanation": s.Text("WHY"),
+			"decision": strings.ToLower(string(s.Word("DECISION"))), "verdict": s.Text("VERDICT"),
+		})
+	}
 	return map[string]any{
+		"steps": steps,
 		"token": p.Text("TOKEN"), "session": p.Text("SESSION-ID"), "action": p.Text("NAME"), "args": p.Sub("ARGS").String(),
 		"state": "plan", "explanation": p.Text("WHY"), "expires": p.Text("EXPIRES"), "reasons": reasons,
 	}

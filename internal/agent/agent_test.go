@@ -149,7 +149,7 @@ func newRigWith(t *testing.T, change func(*agent.Options), replies ...llm.Reply)
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := act.NewTable(box, act.Speaker{Channel: "cli"})
+	table, err := act.NewTable(box, act.Planner{}, act.Speaker{Channel: "cli"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,28 +39,52 @@ type Question struct {
 	Session string
 	Action  proto.Action
 	Asked   []gate.Verdict
+	Steps   []flight.Step // of a plan; none for a single action
 	Created time.Time
 	Expires time.Time
 }
 
 // Plist is the question as it goes to clients.
 func (q Question) Plist() sexp.Plist {
-	reasons := make([]string, len(q.Asked))
-	for i, v := range q.Asked {
-		reasons[i] = fmt.Sprintf("%s (%s): %s", v.Gate, v.Code, v.Reason)
-	}
-	return sexp.P(
+	out := sexp.P(
 		sexp.Keyword("TOKEN"), q.Token, sexp.Keyword("SESSION-ID"), q.Session,
 		sexp.Keyword("NAME"), q.Action.Name(), sexp.Keyword("ARGS"), q.Action.Args(),
-		sexp.Keyword("WHY"), q.Action.Why(), sexp.Keyword("REASONS"), reasons,
+		sexp.Keyword("WHY"), q.Action.Why(), sexp.Keyword("REASONS"), q.reasons(),
 		sexp.Keyword("CREATED"), q.Created.UTC().Format(time.RFC3339), sexp.Keyword("EXPIRES"), q.Expires.UTC().Format(time.RFC3339))
+	if len(q.Steps) == 0 {
+		return out
+	}
+	steps := make([]sexp.Value, len(q.Steps))
+	for i, s := range q.Steps {
+		steps[i] = sexp.P(
+			sexp.Keyword("STEP"), i+1, sexp.Keyword("NAME"), s.Name(), sexp.Keyword("ARGS"), s.Action.Sub("ARGS"),
+			sexp.Keyword("WHY"), s.Action.Text("WHY"), sexp.Keyword("DECISION"), s.Trace.Word("DECISION"), sexp.Keyword("VERDICT"), s.Verdict()).List()
+	}
+	return out.With("STEPS", sexp.NewList(steps...))
+}
+
+// reasons say why it is asked: what the gates said, and of a plan what they said of
+// every step, so that a client that knows no steps shows them too.
+func (q Question) reasons() []string {
+	var out []string
+	for _, v := range q.Asked {
+		out = append(out, fmt.Sprintf("%s (%s): %s", v.Gate, v.Code, v.Reason))
+	}
+	for i, s := range q.Steps {
+		out = append(out, fmt.Sprintf("step %d, %s %s: %s", i+1, s.Name(), s.Action.Sub("ARGS"), s.Verdict()))
+	}
+	return out
 }
 
 func (w *suspended) question(p flight.Plan) Question {
-	return Question{
-		Token: w.token, Session: p.Session, Action: w.pending.Ruling.Action(),
-		Asked: w.pending.Ruling.Objections(), Created: p.Created, Expires: p.Expires,
+	q := Question{
+		Token: w.token, Session: p.Session, Action: w.turn.action,
+		Asked: w.pending.Ruling.Objections(), Created: p.Created, Expires: p.Expires, Steps: p.Steps,
 	}
+	if len(p.Steps) > 0 {
+		q.Asked = p.Asked()
+	}
+	return q
 }
 
 // suspend puts the turn to rest and asks, unless the person has agreed to this
@@ -82,6 +106,7 @@ func (t *turn) suspend() phase {
 	t.a.step("asked")
 	w := &suspended{token: string(id), pending: p}
 	rest := *t // a copy at rest; this turn ends with the question
+	rest.action = t.ruling.Action()
 	w.turn = &rest
 	t.a.mu.Lock()
 	t.a.waiting[w.token] = w
@@ -111,31 +136,46 @@ func (a *Agent) forget(w *suspended) {
 
 // useGrant answers a question by what the person agreed to in this session.
 func (t *turn) useGrant(id proto.ID, p gate.Pending) (phase, bool) {
-	class, ok := flight.Class(p.Ruling.Action())
-	if !ok {
+	g := t.granted(p.Ruling)
+	if g == nil {
 		return done, false
 	}
-	asked := questionsOf(p.Ruling)
-	for _, g := range t.s.grants {
-		if g.class != class || slices.ContainsFunc(asked, func(c string) bool { return !slices.Contains(g.asked, c) }) {
-			continue
-		}
-		r, err := t.a.ledger.Answer(p.ID, true, g.by, t.a.Chain(), t.facts())
-		if err == nil {
-			err = t.a.Journal.Append(t.a.answerEntry(string(id), true, "agreed to for this session with "+g.token, g.by).With("GRANT", sexp.String(g.token)))
-		}
-		if err != nil {
-			t.finish(Failed, fmt.Sprintf("%s was not carried out: %v.", p.Ruling.Action().Name(), err))
-			return done, true
-		}
-		t.ruling, t.action = r, r.Action()
-		if r.Decision() != gate.Allow {
-			return judging, true
-		}
-		t.approved = true
-		return acting, true
+	r, err := t.useOf(*g, id, p)
+	if err != nil {
+		t.finish(Failed, fmt.Sprintf("%s was not carried out: %v.", p.Ruling.Action().Name(), err))
+		return done, true
 	}
-	return done, false
+	t.ruling, t.action = r, r.Action()
+	if r.Decision() != gate.Allow {
+		return judging, true
+	}
+	t.approved = true
+	return acting, true
+}
+
+// granted is what the person agreed to in this session that covers every question
+// of a ruling, nil for nothing.
+func (t *turn) granted(r gate.Ruling) *grant {
+	class, ok := flight.Class(r.Action())
+	if !ok {
+		return nil
+	}
+	asked := questionsOf(r)
+	for i, g := range t.s.grants {
+		if g.class == class && !slices.ContainsFunc(asked, func(c string) bool { return !slices.Contains(g.asked, c) }) {
+			return &t.s.grants[i]
+		}
+	}
+	return nil
+}
+
+// useOf answers an open question by a grant, and puts that on record.
+func (t *turn) useOf(g grant, id proto.ID, p gate.Pending) (gate.Ruling, error) {
+	r, err := t.a.ledger.Answer(p.ID, true, g.by, t.a.Chain(), t.facts())
+	if err != nil {
+		return gate.Ruling{}, err
+	}
+	return r, t.a.Journal.Append(t.a.answerEntry(string(id), true, "agreed to for this session with "+g.token, g.by).With("GRANT", sexp.String(g.token)))
 }
 
 // Questions lists the open approvals, the next to expire first.
@@ -186,7 +226,7 @@ func (a *Agent) Answer(token string, ans flight.Answer) (string, error) {
 		return fmt.Sprintf("Denied %s.", w.token), nil
 	}
 	text := fmt.Sprintf("Approved %s.", w.token)
-	if n := a.alike(w.pending.Ruling.Action()); n >= flight.LearnAfter {
+	if n := a.alike(w.turn.action); n >= flight.LearnAfter {
 		text += fmt.Sprintf(" You have approved %d of this kind: passepartout rules mine offers a rule.", n)
 	}
 	return text, nil
@@ -230,7 +270,11 @@ func (a *Agent) proceed(w *suspended, p flight.Plan) error {
 		delete(a.waiting, w.token)
 		a.mu.Unlock()
 		w.turn.s = s
-		w.turn.resume(ctx, w, p)
+		if w.turn.batch != nil {
+			w.turn.resumePlan(ctx, w, p)
+		} else {
+			w.turn.resume(ctx, w, p)
+		}
 		if w.restored { // its reply had nobody to go to
 			if now, ok := a.Plans.Get(w.token); ok {
 				a.tell(now, fmt.Sprintf("%s (%s).", now.Fate(), now.Name()))
@@ -258,11 +302,7 @@ func (t *turn) resume(ctx context.Context, w *suspended, p flight.Plan) {
 	t.ruling, t.action = r, r.Action()
 	switch {
 	case !yes:
-		reason := p.Reason
-		if reason == "" {
-			reason = "no reason was given"
-		}
-		t.phase = t.refused(proto.ID(w.token), fmt.Sprintf("person (person.denied): %s.", strings.TrimSuffix(reason, ".")))
+		t.phase = t.refused(proto.ID(w.token), denial(p), codesOf(r))
 	case r.Decision() == gate.Allow:
 		t.phase, t.approved, t.token = acting, true, w.token
 		t.remember(w, p)
@@ -272,6 +312,15 @@ func (t *turn) resume(ctx context.Context, w *suspended, p flight.Plan) {
 		t.phase = judging
 	}
 	t.run(ctx)
+}
+
+// denial is a person's no as an objection.
+func denial(p flight.Plan) string {
+	reason := p.Reason
+	if reason == "" {
+		reason = "no reason was given"
+	}
+	return fmt.Sprintf("person (person.denied): %s.", strings.TrimSuffix(reason, "."))
 }
 
 // remember keeps a yes that was given for the whole session.
@@ -289,7 +338,13 @@ func (t *turn) planStarts(ruling proto.ID) error {
 	if t.token == "" {
 		return nil
 	}
-	if err := t.a.Plans.Start(t.token, string(ruling)); err != nil {
+	var err error
+	if t.batch != nil {
+		err = t.a.Plans.StartStep(t.token, t.batch.next, string(ruling))
+	} else {
+		err = t.a.Plans.Start(t.token, string(ruling))
+	}
+	if err != nil {
 		return err
 	}
 	t.a.step("started")
@@ -310,6 +365,10 @@ func (t *turn) planEnds(s flight.State, result string) {
 
 // planDone is planEnds by what an actuator reports.
 func (t *turn) planDone(out act.Outcome) {
+	if t.batch != nil {
+		t.stepEnds(out)
+		return
+	}
 	if t.token == "" {
 		return
 	}
@@ -375,9 +434,13 @@ func (a *Agent) describeQuestions() string {
 	}
 	var b strings.Builder
 	for _, q := range open {
-		fmt.Fprintf(&b, "%s  %s %s\n", q.Token, q.Action.Name(), q.Action.Args())
-		for _, v := range q.Asked {
-			fmt.Fprintf(&b, "    %s (%s): %s\n", v.Gate, v.Code, v.Reason)
+		if len(q.Steps) > 0 {
+			fmt.Fprintf(&b, "%s  a plan of %d steps: %s\n", q.Token, len(q.Steps), q.Action.Why())
+		} else {
+			fmt.Fprintf(&b, "%s  %s %s\n", q.Token, q.Action.Name(), q.Action.Args())
+		}
+		for _, r := range q.reasons() {
+			fmt.Fprintf(&b, "    %s\n", r)
 		}
 	}
 	return strings.TrimSuffix(b.String(), "\n")

@@ -363,6 +363,8 @@ func schema(t proto.Type) string {
 		return "boolean"
 	case proto.Texts:
 		return "array"
+	case proto.Steps:
+		return "steps"
 	case proto.Data:
 		return "object"
 	case proto.Text, proto.TypeInvalid:

@@ -51,6 +51,9 @@ func (a *Agent) Restore(saw Witness) error {
 // settle closes a plan the program died in the middle of.
 func (a *Agent) settle(p flight.Plan, saw Witness) error {
 	state, result := flight.Unknown, "the program ended while it was carried out; whether it happened is not known"
+	if len(p.Steps) > 0 {
+		return a.settleSteps(p, saw)
+	}
 	if saw != nil {
 		switch happened, known := saw(p); {
 		case known && happened:
@@ -103,6 +106,13 @@ func (a *Agent) rebuild(p flight.Plan) (*suspended, error) {
 	t, err := a.turnOf(p)
 	if err != nil {
 		return nil, err
+	}
+	if t.batch, err = a.batchOf(p); err != nil {
+		return nil, err
+	}
+	if t.batch != nil {
+		t.action = act
+		return &suspended{token: p.Token, turn: t}, nil
 	}
 	pending, err := a.ledger.Reopen(act, p.Trace, p.Expires)
 	if err != nil {
@@ -255,7 +265,11 @@ func (t *turn) withNotes(text string) string {
 func questionsOf(r gate.Ruling) []string {
 	var out []string
 	for _, v := range r.Objections() {
-		out = append(out, strings.Join([]string{v.Gate, v.Code, v.Also, v.Bound}, "|"))
+		out = append(out, questionOf(v))
 	}
 	return out
+}
+
+func questionOf(v gate.Verdict) string {
+	return strings.Join([]string{v.Gate, v.Code, v.Also, v.Bound}, "|")
 }

@@ -90,7 +90,7 @@ const voteTime = 30 * time.Second
 // allowed, the person does.
 func (t *turn) agree(ctx context.Context, req llm.Request, first llm.Reply) phase {
 	c, ok := t.a.Engine.(consulter)
-	if !ok || t.a.Consensus <= 0 || t.action.Spec().Effect < proto.Execute {
+	if !ok || t.a.Consensus <= 0 || t.reach() < proto.Execute {
 		return judging
 	}
 	vctx, cancel := context.WithTimeout(ctx, voteTime)

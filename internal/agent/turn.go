@@ -24,6 +24,7 @@ const (
 	thinking
 	judging
 	acting
+	stepping // through a plan
 )
 
 // A Result is how a turn ended.
@@ -58,6 +59,7 @@ type turn struct {
 	ended    bool
 	shown    string // what clients were shown of the answer being judged
 	extra    int    // calls of the same answer that nobody looked at
+	batch    *batch // the plan being carried out, nil for none
 }
 
 func (a *Agent) newTurn(s *session, sig proto.Signal, replyTo sexp.Value) *turn {
@@ -86,6 +88,8 @@ func (t *turn) run(ctx context.Context) {
 			t.phase = t.judge()
 		case acting:
 			t.phase = t.act(ctx)
+		case stepping:
+			t.phase = t.takeStep(ctx)
 		case done:
 		}
 	}
@@ -96,8 +100,13 @@ func (t *turn) run(ctx context.Context) {
 
 func (t *turn) stopped(cause error) {
 	if errors.Is(cause, ErrInterrupted) {
+		text := "Stopped."
+		if t.batch != nil {
+			text += " " + t.account("it was stopped")
+			t.planEnds(flight.Failed, text)
+		}
 		t.planEnds(flight.Failed, "nothing was done: it was stopped before it began")
-		t.finish(Interrupted, "Stopped.")
+		t.finish(Interrupted, text)
 		return
 	}
 	t.finish(Failed, fmt.Sprintf("The turn was cut short: %v.", cause))
@@ -223,6 +232,9 @@ func (t *turn) facts() gate.Facts {
 // at the last moment; what may not is recorded here.
 func (t *turn) judge() phase {
 	t.status("REASONED")
+	if t.action.Target() == act.PlanTarget {
+		return t.judgePlan()
+	}
 	t.ruling = t.a.Chain().Decide(t.action, t.facts())
 	switch t.ruling.Decision() {
 	case gate.Allow:
@@ -236,15 +248,15 @@ func (t *turn) judge() phase {
 		t.finish(Failed, fmt.Sprintf("The refusal could not be recorded: %v.", err))
 		return done
 	}
-	return t.refused(id, objections(t.ruling))
+	return t.refused(id, objections(t.ruling), codesOf(t.ruling))
 }
 
 // refused gives the objections back to the engine, or after the last attempt to
 // the person.
-func (t *turn) refused(id proto.ID, why string) phase {
+func (t *turn) refused(id proto.ID, why string, codes []string) phase {
 	t.attempts++
-	t.s.log("%s: refused (%s)", t.action.Name(), strings.Join(codesOf(t.ruling), " "))
-	t.refusal = t.action.Spec().Effect != proto.Speak
+	t.s.log("%s: refused (%s)", t.action.Name(), strings.Join(codes, " "))
+	t.refusal = t.reach() != proto.Speak
 	if t.direct || t.attempts >= maxAttempts {
 		text := fmt.Sprintf("Refused: %s.\n%s", t.action.Name(), why)
 		if id != "" {
@@ -257,7 +269,7 @@ func (t *turn) refused(id proto.ID, why string) phase {
 		return done
 	}
 	t.retract()
-	t.s.hear(llm.Message{Role: llm.Objection, Text: why + acceptable(codesOf(t.ruling)...)})
+	t.s.hear(llm.Message{Role: llm.Objection, Text: why + acceptable(codes...)})
 	return thinking
 }
 
@@ -281,22 +293,42 @@ func (t *turn) act(ctx context.Context) phase {
 		t.action = r.Action()
 		return judging
 	}
+	out, ok := t.carryOut(ctx, r)
+	if !ok {
+		return done
+	}
+	return t.outcome(ctx, out)
+}
+
+// undone ends a turn whose action, though permitted, did not begin. Nobody may take
+// the plan up later: the person has been told that nothing was done.
+func (t *turn) undone(text string) {
+	if t.batch != nil {
+		text += " " + t.account("it did not begin")
+	}
+	t.planEnds(flight.Failed, text)
+	t.finish(Failed, text)
+}
+
+// carryOut records a ruling, on disk when an effect will follow, and redeems its
+// permit. When ok is false the turn has ended.
+func (t *turn) carryOut(ctx context.Context, r gate.Ruling) (out act.Outcome, ok bool) {
 	id, err := t.record(r, r.Action().Spec().Effect != proto.Speak)
 	if err != nil {
-		t.finish(Failed, fmt.Sprintf("The ruling could not be recorded, so nothing was done: %v.", err))
-		return done
+		t.undone(fmt.Sprintf("The ruling could not be recorded, so nothing was done: %v.", err))
+		return out, false
 	}
 	p, err := r.Permit()
 	if err != nil {
-		t.finish(Failed, fmt.Sprintf("No permit: %v.", err))
-		return done
+		t.undone(fmt.Sprintf("No permit: %v.", err))
+		return out, false
 	}
 	if err := t.planStarts(id); err != nil {
-		t.finish(Failed, fmt.Sprintf("The plan could not be recorded, so nothing was done: %v.", err))
-		return done
+		t.undone(fmt.Sprintf("The plan could not be recorded, so nothing was done: %v.", err))
+		return out, false
 	}
 	show := t.showOutput(r.Action())
-	out, err := t.a.Table.Do(act.InTurn(ctx, act.Turn{ID: string(t.id), Step: string(id), Output: show.piece}), p)
+	out, err = t.a.Table.Do(act.InTurn(ctx, act.Turn{ID: string(t.id), Step: string(id), Output: show.piece}), p)
 	show.close()
 	if err != nil {
 		out = act.Failed("%s was not carried out: %v", r.Action().Name(), err)
@@ -305,9 +337,9 @@ func (t *turn) act(ctx context.Context) phase {
 	t.status("ACTED")
 	if err := t.a.Journal.Note(t.a.outcomeEntry(id, out)); err != nil {
 		t.finish(Failed, fmt.Sprintf("It was done, but the outcome could not be recorded: %v.", err))
-		return done
+		return out, false
 	}
-	return t.outcome(ctx, out)
+	return out, true
 }
 
 // outcome ends the turn with a delivered message, or gives a tool's result to the
@@ -337,7 +369,7 @@ func (t *turn) outcome(ctx context.Context, out act.Outcome) phase {
 	}
 	text := out.Text
 	if t.extra > 0 {
-		text += fmt.Sprintf("\n(%d further calls of the same answer were not looked at. Propose one step at a time.)", t.extra)
+		text += fmt.Sprintf("\n(%d further calls of the same answer were not looked at. Propose one step at a time, or a plan of several.)", t.extra)
 	}
 	t.s.hear(llm.Message{Role: llm.ToolResult, Tool: tool, Text: text, OK: out.OK})
 	t.s.log("%s: done, ok %t, %d bytes", t.ruling.Action().Name(), out.OK, len(out.Text))

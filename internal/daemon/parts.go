@@ -138,6 +138,7 @@ func (d *Daemon) actuators() (*act.Table, error) {
 		tools,
 		shell,
 		act.Tests{Shell: shell},
+		act.Planner{},
 		act.Speaker{Channel: "system", Deliver: d.broadcast},
 	}
 	for _, c := range channels {

@@ -186,9 +186,24 @@ func body(p Plan) string {
 		}
 	}
 	line("%s.", p.Fate())
-	line("What would happen: %s with", p.Name())
-	for _, e := range p.Action.Sub("ARGS").Pairs() {
-		line("  %s = %s", strings.ToLower(string(e.Key)), strings.ReplaceAll(e.Value.String(), "\n", "\n    "))
+	args := func(p Plan) {
+		for _, e := range p.Action.Sub("ARGS").Pairs() {
+			line("  %s = %s", strings.ToLower(string(e.Key)), strings.ReplaceAll(e.Value.String(), "\n", "\n    "))
+		}
+	}
+	if len(p.Steps) > 0 {
+		line("What would happen: %d steps, one after the other until one fails.", len(p.Steps))
+	} else {
+		line("What would happen: %s with", p.Name())
+		args(p)
+	}
+	for i, s := range p.Steps {
+		line("Step %d, %s: %s with", i+1, s.State, s.Name())
+		args(p.AsStep(i))
+		line("  The gates: %s", s.Verdict())
+		if s.Result != "" {
+			line("  What came of it: %s", s.Result)
+		}
 	}
 	for _, v := range p.Asked() {
 		line("Asked by %s (%s): %s", v.Gate, v.Code, v.Reason)

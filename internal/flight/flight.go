@@ -4,6 +4,7 @@
 //
 //   - [Plan] is one action that needs a person: what exactly, who asked for it, what
 //     the gates said, until when, and how it went. Its [State] only moves forward.
+//     One with several [Step]s is asked about once and carried out step by step.
 //   - [Log] is the authority on plans: an append-only file outside the agent's
 //     reach, on disk before anybody is told. Of several answers to a plan one wins.
 //   - [Approvers] says who may answer.
@@ -101,6 +102,7 @@ type Plan struct {
 	Action    sexp.Plist // as [proto.Action.Plist]
 	Digest    string     // of the exact action
 	Trace     sexp.Plist // what the gates said, as the person was shown it
+	Steps     []Step     // of a plan of several; none for a single action
 	Requester proto.Origin
 	Policy    string     // digest of the policy that asked
 	Turn      sexp.Plist // the suspended turn, for whoever resumes it
@@ -132,11 +134,15 @@ func (p Plan) Asked() []gate.Verdict {
 // Fate says in one sentence how the plan stands.
 func (p Plan) Fate() string {
 	when := func(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") }
+	so := ""
+	if p.State == Approved && p.Next() > 0 {
+		so = "; " + p.Progress()
+	}
 	switch p.State {
 	case Planned:
 		return fmt.Sprintf("%s waits for an answer until %s", p.Token, when(p.Expires))
 	case Approved:
-		return fmt.Sprintf("%s was approved over %s at %s and is about to be carried out", p.Token, p.By.Channel, when(p.Answered))
+		return fmt.Sprintf("%s was approved over %s at %s and is about to be carried out%s", p.Token, p.By.Channel, when(p.Answered), so)
 	case Started:
 		return fmt.Sprintf("%s was approved over %s at %s and is being carried out", p.Token, p.By.Channel, when(p.Answered))
 	case Denied:
@@ -174,6 +180,13 @@ func (p Plan) Plist() sexp.Plist {
 	if p.Result != "" {
 		out = out.With("RESULT", sexp.String(p.Result))
 	}
+	if len(p.Steps) > 0 {
+		steps := make([]sexp.Value, len(p.Steps))
+		for i, s := range p.Steps {
+			steps[i] = s.plist().List()
+		}
+		out = out.With("STEPS", sexp.NewList(steps...))
+	}
 	if p.Turn.Len() > 0 {
 		out = out.With("TURN", p.Turn.List())
 	}
@@ -201,6 +214,9 @@ func planOf(pl sexp.Plist) (Plan, error) {
 		return Plan{}, fmt.Errorf("recorded plan %q is in the state %q: want a token and a known state", p.Token, pl.Text("STATE"))
 	}
 	var err error
+	if p.Steps, err = stepsOf(pl); err != nil {
+		return Plan{}, fmt.Errorf("recorded plan %s: %w", p.Token, err)
+	}
 	if p.Scope, err = ParseScope(pl.Text("SCOPE")); err != nil {
 		return Plan{}, fmt.Errorf("recorded plan %s: %w", p.Token, err)
 	}

@@ -1,6 +1,7 @@
 package flight
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -49,7 +50,8 @@ type evidence struct {
 	body   sexp.Plist
 	at     time.Time
 	yes    bool
-	heard  bool // a person answered it, this very one
+	heard  bool   // a person answered it, this very one
+	answer string // what the answer was given to: the question, or the plan it was a step of
 }
 
 // Mine reads a journal and proposes, for every class a person has answered the
@@ -111,7 +113,7 @@ func (m Miner) read(entries iter.Seq2[sexp.Plist, error]) ([]*evidence, error) {
 		case "ANSWER":
 			if e, ok := byID[body.Text("TOKEN")]; ok && body.Text("GRANT") == "" && proto.OriginOf(body.Sub("BY")).Role == proto.RoleOwner {
 				v, _ := body.Get("YES")
-				e.heard, e.yes = true, !sexp.IsNil(v)
+				e.heard, e.yes, e.answer = true, !sexp.IsNil(v), cmp.Or(body.Text("PLAN"), e.id)
 			}
 		}
 	}
@@ -120,22 +122,24 @@ func (m Miner) read(entries iter.Seq2[sexp.Plist, error]) ([]*evidence, error) {
 
 // propose makes the rule of one class. Answers of both kinds teach nothing.
 func (m Miner) propose(es []*evidence) (Proposal, bool) {
-	yes := 0
+	yes, answers := 0, map[string]bool{}
 	for _, e := range es {
-		if e.yes {
+		if answers[e.answer] = true; e.yes {
 			yes++
 		}
 	}
 	var d gate.Decision
 	switch {
-	case yes == len(es) && yes >= m.After:
+	case len(answers) < m.After:
+		return Proposal{}, false // ten steps of one plan are one answer
+	case yes == len(es):
 		d = gate.Allow
-	case yes == 0 && len(es) >= m.After:
+	case yes == 0:
 		d = gate.Deny
 	default:
 		return Proposal{}, false
 	}
-	p := Proposal{Answers: len(es), Rule: m.rule(es, d)}
+	p := Proposal{Answers: len(answers), Rule: m.rule(es, d)}
 	for _, e := range es {
 		p.From = append(p.From, e.id)
 	}

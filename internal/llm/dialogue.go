@@ -140,8 +140,18 @@ func schema(t Tool, gemini bool) map[string]any {
 		if p.Doc != "" {
 			prop["description"] = p.Doc
 		}
-		if p.Type == "array" {
+		switch p.Type {
+		case "array":
 			prop["items"] = map[string]any{"type": word("string")}
+		case "steps": // calls of other tools, in the words of this one
+			prop["type"] = word("array")
+			prop["items"] = map[string]any{
+				"type": word("object"), "required": []string{"tool", "args"},
+				"properties": map[string]any{
+					"tool": map[string]any{"type": word("string")}, "args": map[string]any{"type": word("object")},
+					"explanation": map[string]any{"type": word("string")},
+				},
+			}
 		}
 		props[p.Name] = prop
 		if p.Required {

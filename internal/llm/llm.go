@@ -53,7 +53,7 @@ type Message struct {
 
 // A Param is one argument of a tool as it is described to a model.
 type Param struct {
-	Name, Type, Doc string // Type as in JSON Schema: string, integer, boolean, array
+	Name, Type, Doc string // Type as in JSON Schema: string, integer, boolean, array; or steps
 	Required        bool
 }
 

@@ -21,6 +21,7 @@ const (
 	Number           // an integer that fits 64 bits
 	Flag             // T or NIL
 	Texts            // a list of strings
+	Steps            // a list of further proposals, each of which is judged by itself
 	Data             // any value; only for tools whose schema is not ours
 )
 
@@ -34,6 +35,8 @@ func (t Type) String() string {
 		return "T or NIL"
 	case Texts:
 		return "a list of strings"
+	case Steps:
+		return "a list of proposals"
 	case Data:
 		return "a value"
 	case TypeInvalid:
@@ -334,6 +337,12 @@ func (t Type) fits(v sexp.Value) bool {
 	case Texts:
 		l, ok := v.(sexp.List)
 		return ok && l.Tail() == nil && !slices.ContainsFunc(l.Items(), func(v sexp.Value) bool { return !Text.fits(v) })
+	case Steps:
+		l, ok := v.(sexp.List)
+		return ok && l.Len() > 0 && l.Tail() == nil && !slices.ContainsFunc(l.Items(), func(v sexp.Value) bool {
+			_, err := plist(v)
+			return err != nil
+		})
 	case Data:
 		return true
 	case TypeInvalid:
