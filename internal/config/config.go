@@ -1,7 +1,8 @@
 // Package config knows every setting, and reads them once into one value.
 //
 // A setting has one of three origins, the later winning: its default, the file
-// env in the configuration directory, the process environment. Whatever is
+// env in the configuration directory, the process environment. A secret that none
+// of them sets may come from the vault ([Config.WithVault]). Whatever is
 // misspelt, malformed or unsafe is an error that says where it stands, what was
 // wanted and, unless it is a secret, what was found. All of them are reported
 // together.
@@ -14,6 +15,7 @@
 //     environment.
 //   - [Secret] is a value that no printing, logging or encoding shows.
 //   - [Origin] is where a value came from.
+//   - [Edit] changes the settings file, keeping its comments.
 //
 // The rule a newcomer will break: an empty value is the same as none. To have
 // an empty list where the default is not empty, write none.
@@ -70,6 +72,7 @@ type Config struct {
 	UndoMB         int      // MiB of old contents kept
 	UndoFileMB     int      // MiB of the largest file kept
 	ApprovalExpiry time.Duration
+	VaultPassFile  string   // holds the vault's passphrase, "" for none
 	Approvers      []string // channels and senders whose answers count; none: all of the owner's
 	ApproveFrom    string   // anywhere, or elsewhere than where it was asked
 
@@ -83,19 +86,22 @@ type Config struct {
 // An Origin is where the value of a setting came from. The zero Origin is its
 // default.
 type Origin struct {
-	File string // "" unless it came from a file
-	Line int
-	Env  bool // it came from the process environment
+	File  string // "" unless it came from a file
+	Line  int
+	Env   bool // it came from the process environment
+	Vault bool // it came from the vault
 }
 
 // IsDefault reports whether nobody set the value.
 func (o Origin) IsDefault() bool { return o == Origin{} }
 
-// String is "default", "environment", or file:line.
+// String is "default", "environment", "vault", or file:line.
 func (o Origin) String() string {
 	switch {
 	case o.Env:
 		return "environment"
+	case o.Vault:
+		return "vault"
 	case o.File != "":
 		return fmt.Sprintf("%s:%d", o.File, o.Line)
 	}

@@ -198,6 +198,10 @@ var table = []Setting{
 		Doc:   "With elsewhere, a question must be answered over another channel than the one it was asked on.",
 	},
 	{
+		Key: "PASSEPARTOUT_VAULT_PASSPHRASE_FILE", Kind: Path, Group: groupSafety, field: func(c *Config) any { return &c.VaultPassFile },
+		Doc: "A file with the vault's passphrase, for a daemon that starts with nobody there. Want it readable by you alone, and best on a disk of its own or from the service manager.",
+	},
+	{
 		Key: "PASSEPARTOUT_LOG_LEVEL", Kind: Choice, Default: "info", Choices: []string{"debug", "info", "warn", "error"}, Group: groupRecord, Reloadable: true,
 		field: func(c *Config) any { return &c.LogLevel },
 		Doc:   "How much the daemon says on its standard error.",
@@ -229,15 +233,23 @@ func keys() []string {
 	return out
 }
 
+// exampleHead begins the example file, fileHead one that was written for somebody.
+const (
+	exampleHead = "# Settings of Passepartout. Copy this to $XDG_CONFIG_HOME/passepartout/env\n" +
+		"# (usually ~/.config/passepartout/env), take away the # before what you set, and\n" +
+		"# keep the file to yourself: chmod 600. The process environment wins over it.\n" +
+		"#\n" +
+		"# This file is generated from the table in internal/config.\n"
+	fileHead = "# Settings of Passepartout. Take away the # before what you set, or say\n" +
+		"# passepartout config set KEY VALUE. The process environment wins over this file.\n" +
+		"# Keys and passwords belong in the vault: passepartout vault set NAME.\n"
+)
+
 // Example returns a settings file in which everything is explained and nothing
 // is set.
 func Example() string {
 	var b strings.Builder
-	b.WriteString("# Settings of Passepartout. Copy this to $XDG_CONFIG_HOME/passepartout/env\n" +
-		"# (usually ~/.config/passepartout/env), take away the # before what you set, and\n" +
-		"# keep the file to yourself: chmod 600. The process environment wins over it.\n" +
-		"#\n" +
-		"# This file is generated from the table in internal/config.\n")
+	b.WriteString(exampleHead)
 	group := ""
 	for _, s := range table {
 		if s.EnvOnly {

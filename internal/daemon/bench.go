@@ -33,6 +33,6 @@ func OpenBench(s Settings) (*Bench, error) {
 	}
 	return &Bench{
 		Vocabulary: table.Vocabulary(), Policy: pol,
-		World: world{scanner: secret.Default().WithValues(s.Secrets)},
+		World: world{scanner: secret.Default().WithValues(s.Secrets), vault: s.Vault},
 	}, nil
 }

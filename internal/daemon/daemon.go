@@ -64,12 +64,13 @@ type Settings struct {
 	JournalBytes   int64 // size at which a journal segment is full; 0 is the journal's own
 	Home, User     string
 	PrivacyTags    []string
-	Hosts          []string // that may be reached without asking
-	WriteRoots     []string // besides the memex
-	UndoBytes      int64    // of old contents kept; 0 for the usual
-	UndoFile       int64    // of the largest file kept; 0 for the usual
-	Hidden         []string // the agent's own files besides StateDir
-	Secrets        map[string]string
+	Hosts          []string          // that may be reached without asking
+	WriteRoots     []string          // besides the memex
+	UndoBytes      int64             // of old contents kept; 0 for the usual
+	UndoFile       int64             // of the largest file kept; 0 for the usual
+	Hidden         []string          // the agent's own files besides StateDir
+	Secrets        map[string]string // values that never leave, by name
+	Vault          []string          // entries of the vault that is open
 	Models         Models
 	ApprovalTTL    time.Duration
 	Approvers      flight.Approvers

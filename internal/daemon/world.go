@@ -23,6 +23,7 @@ const (
 type world struct {
 	scanner *secret.Scanner
 	memory  *memory.Store // nil: no heading is known
+	vault   []string      // names of its entries
 }
 
 var _ gate.World = world{}
@@ -113,6 +114,10 @@ func (w world) Know(what, text string) []string {
 		return w.memory.Tags(text)
 	case "links":
 		return linkNames(text)
+	case "vault":
+		if slices.Contains(w.vault, text) {
+			return []string{text}
+		}
 	}
 	return nil
 }
