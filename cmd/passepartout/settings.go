@@ -7,13 +7,13 @@ import (
 	"hash/fnv"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -117,7 +117,12 @@ func (a *app) daemon(ctx context.Context, idle time.Duration) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
+	cfg, kept, locked := a.withVault(cfg)
 	settings := a.settings(cfg, idle)
+	protect(&settings, kept)
+	if locked != nil {
+		settings.Log.Warn("the vault is not used", "error", locked)
+	}
 	if settings.Models, err = modelSettings(cfg); err != nil {
 		return fmt.Errorf("settings: %w", err)
 	}
@@ -153,6 +158,15 @@ func (a *app) settings(cfg *config.Config, idle time.Duration) daemon.Settings {
 	}
 }
 
+// protect tells the daemon what the vault holds, so that it never leaves.
+func protect(s *daemon.Settings, kept map[string]string) {
+	for name, value := range kept {
+		maps.DeleteFunc(s.Secrets, func(_, same string) bool { return same == value }) // the vault's name for it is the one to use
+		s.Secrets[name] = value
+		s.Vault = append(s.Vault, name)
+	}
+}
+
 func (a *app) getenv(key string) string {
 	value := ""
 	for _, kv := range a.environ {
@@ -161,32 +175,4 @@ func (a *app) getenv(key string) string {
 		}
 	}
 	return value
-}
-
-func (a *app) configCommand() *cobra.Command {
-	c := &cobra.Command{Use: "config", Short: "Show the settings"}
-	c.AddCommand(&cobra.Command{
-		Use: "list", Short: "List every setting, its value and where it comes from", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.configList() },
-	})
-	return c
-}
-
-func (a *app) configList() error {
-	cfg, err := a.config()
-	if err != nil {
-		return err
-	}
-	if a.json {
-		var rows []map[string]string
-		for _, it := range cfg.List() {
-			rows = append(rows, map[string]string{"key": it.Setting.Key, "value": it.Value, "origin": it.Origin.String(), "doc": it.Setting.Doc})
-		}
-		return a.printJSON(rows)
-	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	for _, it := range cfg.List() {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", it.Setting.Key, printable(it.Value), it.Origin)
-	}
-	return w.Flush()
 }

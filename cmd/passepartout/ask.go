@@ -1,0 +1,98 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/term"
+
+	"passepartout/internal/config"
+)
+
+// maxSecret is the longest credential that is read.
+const maxSecret = 64 << 10
+
+// secretInput reads a credential: typed without echo at a terminal, or piped in.
+// It never comes from an argument, which other processes and the shell's history
+// would see.
+func (a *app) secretInput(what string) (string, error) {
+	if f, ok := a.in.(*os.File); ok && isTerminal(f) {
+		return hidden(f, a.errw, what+": ")
+	}
+	raw, err := io.ReadAll(io.LimitReader(a.in, maxSecret+2))
+	if err != nil {
+		return "", fmt.Errorf("reading %s: %w", what, err)
+	}
+	text := strings.TrimSuffix(strings.TrimSuffix(string(raw), "\n"), "\r")
+	if text == "" {
+		return "", usageError("%s: nothing came on standard input; pipe it in, or call this in a terminal to be asked", what)
+	}
+	return text, nil
+}
+
+// hidden asks at a terminal without showing what is typed.
+func hidden(tty *os.File, prompt io.Writer, what string) (string, error) {
+	fmt.Fprint(prompt, what)
+	raw, err := term.ReadPassword(int(tty.Fd()))
+	fmt.Fprintln(prompt)
+	if err != nil {
+		return "", fmt.Errorf("reading at the terminal: %w", err)
+	}
+	return string(raw), nil
+}
+
+// credential is the name under which a service manager hands in the passphrase.
+const credential = "vault-passphrase"
+
+// passphrase is how the vault's passphrase can be had: from the file the settings
+// name, from the service manager, or from the person at the terminal. It is nil
+// where there is none of these.
+func (a *app) passphrase(cfg *config.Config) func(again bool) (string, error) {
+	file := cfg.VaultPassFile
+	if dir := a.getenv("CREDENTIALS_DIRECTORY"); file == "" && filepath.IsAbs(dir) && exists(filepath.Join(dir, credential)) {
+		file = filepath.Join(dir, credential)
+	}
+	if file != "" {
+		return func(bool) (string, error) { return readPassphrase(file) }
+	}
+	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	if err != nil {
+		return nil
+	}
+	tty.Close()
+	return func(again bool) (string, error) {
+		tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+		if err != nil {
+			return "", err
+		}
+		defer tty.Close()
+		if !again {
+			return hidden(tty, tty, "Passphrase of the vault: ")
+		}
+		first, err := hidden(tty, tty, "New passphrase of the vault: ")
+		if err != nil {
+			return "", err
+		}
+		second, err := hidden(tty, tty, "The same again: ")
+		if err == nil && first != second {
+			err = errors.New("the two were not the same")
+		}
+		return first, err
+	}
+}
+
+// readPassphrase reads a file that must be its owner's alone.
+func readPassphrase(name string) (string, error) {
+	text, mode, err := config.ReadFile(name)
+	switch {
+	case err != nil:
+		return "", err
+	case mode.Perm()&0o077 != 0:
+		return "", fmt.Errorf("%s has mode %04o: others can read it; chmod 600 %s", name, mode.Perm(), name)
+	}
+	return strings.TrimRight(string(text), "\r\n"), nil
+}
