@@ -77,11 +77,11 @@ func (d *Daemon) skillTools(ours []act.Tool) []act.Tool {
 // returns may hold anything the skill has read.
 func (d *Daemon) runSkillTool(name string) func(context.Context, act.Call) (act.Outcome, error) {
 	return func(_ context.Context, c act.Call) (act.Outcome, error) {
-		text, err := d.skills.Set().CallTool(name, c.Args)
+		got, err := d.skills.Set().CallTool(name, c.Args)
 		if err != nil {
 			return act.Failed("%v", err), nil
 		}
-		return act.Outcome{OK: true, Text: text, Taint: proto.Taint{Untrusted: true}}, nil
+		return act.Outcome{OK: true, Text: got.Text, Taint: proto.Taint{Untrusted: true}}, nil
 	}
 }
 
@@ -117,6 +117,20 @@ func (m skillMemory) WithAttribute(key, value string) []sexp.Plist {
 	var out []sexp.Plist
 	for o := range v.All() {
 		if attribute(o, key) == value && value != "" && shown(v, o) {
+			out = append(out, objectPlist(v, o))
+		}
+	}
+	return out
+}
+
+func (m skillMemory) All() []sexp.Plist {
+	if m.store == nil {
+		return nil
+	}
+	v := m.store.View()
+	var out []sexp.Plist
+	for o := range v.All() {
+		if shown(v, o) {
 			out = append(out, objectPlist(v, o))
 		}
 	}

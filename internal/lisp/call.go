@@ -23,6 +23,7 @@ type prim struct {
 	usage  string
 	doc    string
 	needs  Caps
+	vacant bool // refuses: a host may put a function of its own in its place
 	req    int
 	opt    int
 	rest   bool

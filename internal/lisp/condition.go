@@ -210,7 +210,7 @@ func (th *Thread) unboundVariable(s *Symbol) {
 }
 
 func (th *Thread) undefinedFunction(name Value) {
-	th.raise(th.condition(classUndefinedFn, fmt.Sprintf("The function %s is undefined.", th.show(name)), symName, name))
+	th.raise(th.condition(classUndefinedFn, th.absent(name), symName, name))
 }
 
 func (th *Thread) divisionByZero(op *Symbol, operands ...Value) {

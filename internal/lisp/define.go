@@ -395,10 +395,16 @@ func biMacroexpand(once bool) func(*Thread, []Value) Value {
 	}
 }
 
+// noFile answers for a program that asks whether there is a file: in the jail
+// there is none.
+func noFile(name string) prim {
+	return prim{usage: "(" + name + " path)", doc: "NIL: there are no files", vacant: true, fn1: func(*Thread, Value) Value { return Nil }}
+}
+
 // host powers that programs of other Lisps expect; here they are refused with
 // a reason instead of being undefined.
 func refusal(name, why string) prim {
-	return prim{usage: "(" + name + " &rest arguments)", doc: "refused: " + why, fn: func(th *Thread, _ []Value) Value {
+	return prim{usage: "(" + name + " &rest arguments)", doc: "refused: " + why, vacant: true, fn: func(th *Thread, _ []Value) Value {
 		th.fail(classSimpleError, "%s is refused in the jail: %s", name, why)
 		return nil
 	}}
@@ -516,13 +522,13 @@ var callPrims = []prim{
 	refusal("random", "a ruling must be the same when it is replayed"), refusal("make-random-state", "a ruling must be the same when it is replayed"),
 	refusal("get-universal-time", "there is no clock"), refusal("get-internal-real-time", "there is no clock"), refusal("get-internal-run-time", "there is no clock"),
 	refusal("get-decoded-time", "there is no clock"), refusal("sleep", "there is no clock"), refusal("open", "there are no files"), refusal("load", "there are no files"),
-	refusal("compile-file", "there are no files"), refusal("probe-file", "there are no files"), refusal("delete-file", "there are no files"), refusal("rename-file", "there are no files"),
+	refusal("compile-file", "there are no files"), noFile("probe-file"), refusal("delete-file", "there are no files"), refusal("rename-file", "there are no files"),
 	refusal("ensure-directories-exist", "there are no files"), refusal("directory", "there are no files"), refusal("file-write-date", "there are no files"),
 	refusal("user-homedir-pathname", "there are no files"), refusal("require", "there are no files"), refusal("read-byte", "there are no files"), refusal("write-byte", "there are no files"),
 	refusal("disassemble", "there is no machine code"), refusal("machine-instance", "the host is none of the program's business"),
 	refusal("uiop:run-program", "a program proposes actions, it does not start processes"), refusal("uiop:launch-program", "a program proposes actions, it does not start processes"),
 	refusal("uiop:read-file-string", "there are no files"), refusal("uiop:read-file-lines", "there are no files"), refusal("uiop:quit", "the daemon is not the program's to end"),
-	refusal("uiop:file-exists-p", "there are no files"), refusal("uiop:directory-exists-p", "there are no files"), refusal("uiop:delete-file-if-exists", "there are no files"),
+	noFile("uiop:file-exists-p"), noFile("uiop:directory-exists-p"), noFile("uiop:probe-file*"), refusal("uiop:delete-file-if-exists", "there are no files"),
 }
 
 func functionPrims() []prim {

@@ -46,7 +46,8 @@ type Budget struct {
 type Caps uint32
 
 // A Builtin is a function the host hands in. Name may carry a package:
-// "passepartout:harness-log". Usage is its lambda list, "(name a &key b)", and
+// "passepartout:harness-log". It may be that of a function the language has only
+// to refuse it, like get-universal-time. Usage is its lambda list, "(name a &key b)", and
 // decides how many arguments Fn gets: one for each name, nil for one that was
 // not given, and the &rest arguments at the end. Fn must not keep the slice.
 type Builtin struct {
@@ -121,7 +122,7 @@ func (th *Thread) defineHost(b Builtin) error {
 		return v
 	}
 	c := th.own(p.name)
-	if c.fn != nil || th.img.special[p.name] != nil {
+	if c.fn != nil && !c.fn.vacant() || th.img.special[p.name] != nil {
 		return fmt.Errorf("the name is taken")
 	}
 	c.fn = &Function{name: p.name, prim: p}
@@ -615,6 +616,18 @@ func Text(v Value) (string, bool) {
 		return v.name, true
 	}
 	return "", false
+}
+
+// Nth is an element of a proper list, counted from 0; NIL beyond its end.
+func Nth(list Value, n int) Value {
+	c, ok := list.(*Cons)
+	for ; ok && n > 0; n-- {
+		c, ok = c.cdr.(*Cons)
+	}
+	if !ok {
+		return Nil
+	}
+	return c.car
 }
 
 // IsNil reports whether v is NIL or was not given.

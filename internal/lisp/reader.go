@@ -295,11 +295,24 @@ func (r *reader) dispatch() (Value, bool) {
 		r.fail(false, "no dimensions argument to #A")
 	case '+', '-':
 		return r.feature(c == '+')
+	case 'p', 'P':
+		return r.path(), true
 	case '.':
 		r.fail(false, "can't read #. while *READ-EVAL* is NIL")
 	}
 	r.fail(false, "no dispatch function defined for #"+string(rune(c)))
 	return nil, false
+}
+
+// path reads #P"…". There are no pathnames: the text stands for one.
+func (r *reader) path() Value {
+	if r.pos >= len(r.src) {
+		r.fail(true, "unexpected end of input after #P")
+	}
+	if r.src[r.pos] != '"' {
+		r.fail(false, "want a text after #P")
+	}
+	return r.str()
 }
 
 func (r *reader) blockComment() {
@@ -600,6 +613,9 @@ func (r *reader) symbol(t scanned) Value {
 		return th.intern(name, tab.pkg)
 	}
 	s, status := th.findSymbol(name, tab.pkg)
+	if s == nil && tab.library {
+		return th.readLibrary(name, tab.pkg)
+	}
 	if s == nil || status != "EXTERNAL" {
 		r.fail(false, "symbol "+name+" not found as external in the "+pkg+" package")
 	}

@@ -36,6 +36,7 @@ type pkgTable struct {
 	nicknames []string
 	open      bool // every present symbol is external
 	locked    bool // names may not be added or redefined by programs
+	library   bool // stands for a library: every name of it can be read
 }
 
 func newPkgTable(p *Package) *pkgTable {
@@ -45,7 +46,7 @@ func newPkgTable(p *Package) *pkgTable {
 // layer returns a writable table on top of t.
 func (t *pkgTable) layer() *pkgTable {
 	n := newPkgTable(t.pkg)
-	n.base, n.uses, n.nicknames, n.open, n.locked = t, t.uses, t.nicknames, t.open, t.locked
+	n.base, n.uses, n.nicknames, n.open, n.locked, n.library = t, t.uses, t.nicknames, t.open, t.locked, t.library
 	return n
 }
 
@@ -127,7 +128,8 @@ var (
 	keywordPackage = names.addKeyword()
 	userPackage    = names.addUser(clPackage)
 	_              = names.addPackage("CL-PPCRE", "PPCRE")
-	_              = names.addPackage("UIOP")
+	_              = names.addPackage("UIOP", "UIOP/DRIVER")
+	_              = names.addLibraries()
 )
 
 func (r *registry) addPackage(name string, nicknames ...string) *Package {

@@ -29,8 +29,8 @@ func TestBundledSkillsLoadAndPassTheirTests(t *testing.T) {
 	for _, c := range []struct{ tool, code, want string }{
 		{"validate-lisp", "(+ 1 2)", "well formed"}, {"list-definitions", "(defun a ()) (defmacro b ())", "defun a\ndefmacro b"}, {"list-definitions", "1", "nothing is defined"},
 	} {
-		if got, err := set.CallTool(c.tool, sexp.P(sexp.Keyword("CODE"), c.code)); err != nil || !strings.Contains(got, c.want) {
-			t.Errorf("%s %s: got %q, %v", c.tool, c.code, got, err)
+		if got, err := set.CallTool(c.tool, sexp.P(sexp.Keyword("CODE"), c.code)); err != nil || !strings.Contains(got.Text, c.want) {
+			t.Errorf("%s %s: got %q, %v", c.tool, c.code, got.Text, err)
 		}
 	}
 	if _, err := set.CallTool("validate-lisp", sexp.P(sexp.Keyword("CODE"), "(defun")); err == nil {

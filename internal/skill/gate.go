@@ -39,21 +39,18 @@ func (g skillGate) Check(a proto.Action, f gate.Facts) gate.Verdict {
 }
 
 func (g skillGate) judge(th *lisp.Thread, a proto.Action, sig proto.Signal) (gate.Verdict, error) {
-	ctx, err := th.FromData(signalData(sig))
+	given := proposal(a)
+	both, err := th.FromData(sexp.NewList(append([]sexp.Value{sexp.Keyword("CANDIDATE"), given}, signalData(sig).Items()...)...))
 	if err != nil {
 		return gate.Verdict{}, err
 	}
+	ctx, shown := both, lisp.Nth(both, 1)
 	on, err := g.s.triggered(th, ctx)
 	if err != nil {
 		return gate.Verdict{}, fmt.Errorf("its trigger: %w", err)
 	}
 	if !on {
 		return gate.Pass(), nil
-	}
-	given := proposal(a)
-	shown, err := th.FromData(given)
-	if err != nil {
-		return gate.Verdict{}, err
 	}
 	answer, err := th.Apply(g.s.gate, shown, ctx)
 	if err != nil {

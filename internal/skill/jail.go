@@ -1,13 +1,9 @@
 package skill
 
 import (
-	_ "embed"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"passepartout/internal/lisp"
 	"passepartout/internal/sexp"
@@ -18,10 +14,13 @@ import (
 const (
 	memoryCap lisp.Caps = 1 << iota
 	clockCap
-	allCaps = memoryCap | clockCap
+	randomCap
+	signalsCap
+	journalCap
+	allCaps = memoryCap | clockCap | randomCap | signalsCap | journalCap
 )
 
-var capNames = map[string]lisp.Caps{"memory": memoryCap, "clock": clockCap}
+var capNames = map[string]lisp.Caps{"memory": memoryCap, "clock": clockCap, "random": randomCap, "signals": signalsCap, "journal": journalCap}
 
 // Capabilities lists what a skill can ask for.
 func Capabilities() []string { return names(capNames) }
@@ -56,93 +55,6 @@ var (
 	gateBudget = lisp.Budget{Steps: 500_000, Cells: 100_000, Depth: 500, Output: 4 << 10}
 	workBudget = lisp.Budget{Steps: 50_000_000, Cells: 5_000_000, Depth: 2000, Output: 64 << 10}
 )
-
-//go:embed prelude.lisp
-var prelude []byte
-
-// Memory is what a skill with the capability "memory" sees of the memex. Each
-// object is a property list with the keys :ID :TYPE :ATTRIBUTES :CONTENT
-// :PARENT-ID and :CHILDREN. What is private must not be given out.
-type Memory interface {
-	Lookup(id string) (sexp.Plist, bool)
-	WithAttribute(key, value string) []sexp.Plist
-}
-
-// A jail makes images: the language, the host's functions and the prelude.
-type jail struct {
-	memory Memory
-	now    func() time.Time
-	image  func() (*lisp.Image, error)
-}
-
-func newJail(m Memory, now func() time.Time) *jail {
-	j := &jail{memory: m, now: now}
-	j.image = sync.OnceValues(j.build)
-	return j
-}
-
-func (j *jail) build() (*lisp.Image, error) {
-	img, err := lisp.New(j.host())
-	if err != nil {
-		return nil, err
-	}
-	th := img.Thread(loadBudget)
-	if _, err := th.Load("", prelude); err != nil {
-		return nil, fmt.Errorf("prelude.lisp: %w", err)
-	}
-	return th.Freeze()
-}
-
-// host lists the functions written in Go that a jail has beyond the language.
-func (j *jail) host() []lisp.Builtin {
-	return []lisp.Builtin{
-		{
-			Name: "passepartout-host:lookup-object", Usage: "(passepartout-host:lookup-object id)", Needs: memoryCap,
-			Doc: "a heading or file of the memex as a property list", Fn: j.lookup,
-		},
-		{
-			Name: "passepartout-host:objects-with-attribute", Usage: "(passepartout-host:objects-with-attribute key value)", Needs: memoryCap,
-			Doc: "the headings whose attribute has that value", Fn: j.withAttribute,
-		},
-		{
-			Name: "passepartout-host:unix-time", Usage: "(passepartout-host:unix-time)", Needs: clockCap,
-			Doc: "seconds since 1970", Fn: func(*lisp.Thread, []lisp.Value) (lisp.Value, error) { return lisp.Int(j.now().Unix()), nil },
-		},
-	}
-}
-
-var errNoMemory = errors.New("there is no memex here")
-
-func (j *jail) lookup(th *lisp.Thread, a []lisp.Value) (lisp.Value, error) {
-	id, ok := lisp.Text(a[0])
-	if !ok {
-		return nil, errors.New("lookup-object wants an id")
-	}
-	if j.memory == nil {
-		return nil, errNoMemory
-	}
-	o, found := j.memory.Lookup(id)
-	if !found {
-		return lisp.Nil, nil
-	}
-	return th.FromData(o.List())
-}
-
-func (j *jail) withAttribute(th *lisp.Thread, a []lisp.Value) (lisp.Value, error) {
-	key, ok := lisp.Text(a[0])
-	value, ok2 := lisp.Text(a[1])
-	if !ok || !ok2 {
-		return nil, errors.New("list-objects-with-attribute wants a name and a value")
-	}
-	if j.memory == nil {
-		return nil, errNoMemory
-	}
-	var out []sexp.Value
-	for _, o := range j.memory.WithAttribute(key, value) {
-		out = append(out, o.List())
-	}
-	return th.FromData(sexp.NewList(out...))
-}
 
 // loaded is a skill as its jail describes it.
 type loaded struct {
@@ -180,10 +92,13 @@ func (j *jail) load(s *source, below []*source, caps lisp.Caps) (loaded, error) 
 	return out, err
 }
 
+// packageOf is the package a skill's code is read in.
+func packageOf(name string) string { return strings.ToUpper("passepartout.skills." + name) }
+
 // enter loads one file into its own package. Lines of code loaded without a name
 // are not told, so that those of an error are always the skill's own.
 func enter(th *lisp.Thread, s *source, file string) error {
-	pkg := strings.ToUpper("passepartout.skills." + s.name)
+	pkg := packageOf(s.name)
 	head := fmt.Sprintf(`(passepartout::forget-registrations) (defpackage %q (:use :cl :passepartout)) (in-package %q)`, pkg, pkg)
 	if _, err := th.EvalString(s.file, head); err != nil {
 		return fmt.Errorf("%s: %w", s.file, err)
@@ -233,8 +148,7 @@ func describe(img *lisp.Image, s *source) (sexp.Plist, error) {
 func selfTest(img *lisp.Image, s *source, caps lisp.Caps) (int, error) {
 	th := img.Thread(loadBudget)
 	th.Drop(allCaps &^ caps)
-	pkg := strings.ToUpper("passepartout.skills." + s.name)
-	if _, err := th.EvalString(s.file, fmt.Sprintf("(in-package %q)", pkg)); err != nil {
+	if _, err := th.EvalString(s.file, fmt.Sprintf("(passepartout::show-names) (in-package %q)", packageOf(s.name))); err != nil {
 		return 0, fmt.Errorf("%s: %w", s.file, err)
 	}
 	if _, err := th.Load(s.file, s.tests); err != nil {

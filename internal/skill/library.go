@@ -19,10 +19,11 @@ import (
 
 // Options say where skills come from and what their jails are given.
 type Options struct {
-	Dir     string // installed skills: *.org files and folders with a SKILL.md; need not exist
-	Grants  string // file of what the user granted
-	Bundled fs.FS  // skills that came with the program; an installed one of the same name wins; may be nil
-	Memory  Memory // behind the capability "memory"; nil: there is none
+	Dir     string                       // installed skills: *.org files and folders with a SKILL.md; need not exist
+	Grants  string                       // file of what the user granted
+	Bundled fs.FS                        // skills that came with the program; an installed one of the same name wins; may be nil
+	Memory  Memory                       // behind the capability "memory"; nil: there is none
+	Journal func(limit int) []sexp.Plist // behind the capability "journal", newest first; nil: there is none
 	Now     func() time.Time
 }
 
@@ -53,7 +54,7 @@ func Open(o Options) (*Library, error) {
 	if o.Now == nil || o.Dir == "" || o.Grants == "" {
 		return nil, errors.New("skills: want a directory, a file of grants and a clock")
 	}
-	l := &Library{opt: o, jail: newJail(o.Memory, o.Now)}
+	l := &Library{opt: o, jail: newJail(o)}
 	if _, err := l.jail.image(); err != nil {
 		return nil, fmt.Errorf("skills: %w", err)
 	}

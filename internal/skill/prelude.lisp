@@ -2,18 +2,32 @@
 ;;; jails start from. Everything here is written in the jailed language itself, so
 ;;; it can do nothing a skill could not.
 
+;;; The second group of names is what skills for the ancestor call or define: they are
+;;; names of the harness, so that every skill means the same thing by them.
+
 (defpackage :passepartout
   (:use :cl)
   (:nicknames :opencortex :org-agent)
   (:export
    #:defskill #:def-cognitive-tool #:register-actuator #:register-probabilistic-backend
-   #:register-pre-reason-handler #:harness-log #:proto-get #:inject-stimulus #:stimulus-inject
+   #:register-pre-reason-handler #:register-hook #:defhook #:harness-log #:proto-get #:inject-stimulus #:stimulus-inject #:propose
    #:org-object #:make-org-object #:org-object-id #:org-object-type #:org-object-attributes #:org-object-content
-   #:org-object-parent-id #:org-object-children
-   #:lookup-object #:list-objects-with-attribute #:unix-time
+   #:org-object-parent-id #:org-object-children #:org-object-version #:org-object-vector #:org-object-hash #:org-object-last-sync
+   #:lookup-object #:list-objects-with-attribute #:*memory* #:unix-time #:org-id-new #:journal-entries
    #:reject #:require-approval #:action-args #:action-arg
-   #:deftest #:is #:signals
-   #:with-open-file #:merge-pathnames #:namestring))
+   #:deftest #:is #:signals)
+  (:export
+   #:kernel-log #:getenv #:snapshot-memory #:rollback-memory #:validate-communication-protocol-schema #:skill-name
+   #:*vault-memory* #:*provider-cascade* #:*probabilistic-backends* #:*object-store*
+   #:vault-get-secret #:vault-set-secret #:get-tool-permission #:set-tool-permission #:get-oc-config-dir #:run-setup-wizard
+   #:doctor-check-dependencies #:doctor-check-env #:doctor-run-all #:doctor-main #:verify-git-clean-p #:check-tangle-sync
+   #:engineering-standards-format-lisp #:engineering-standards-verify-lisp #:literate-check-block-balance
+   #:utils-lisp-validate #:utils-lisp-check-structural #:utils-lisp-check-syntactic #:utils-lisp-check-semantic #:utils-lisp-eval
+   #:utils-lisp-format #:utils-lisp-list-definitions #:utils-lisp-structural-extract #:utils-lisp-structural-inject
+   #:utils-lisp-structural-slurp #:utils-lisp-structural-wrap
+   #:utils-org-read-file #:utils-org-write-file #:utils-org-generate-id #:utils-org-id-format #:utils-org-set-property
+   #:utils-org-set-todo #:utils-org-add-headline #:utils-org-find-headline-by-id #:utils-org-find-headline-by-title
+   #:utils-org-modify #:utils-org-ast-to-org))
 
 (in-package :passepartout)
 
@@ -23,13 +37,19 @@
 (defvar *registered* nil "what defskill said, newest first")
 (defvar *tools* nil "what def-cognitive-tool said, newest first")
 (defvar *handlers* nil "(sensor . function), newest first")
+(defvar *hooks* nil "(event . function), newest first")
 (defvar *tests* nil "(name . function), newest first")
+(defvar *stimuli* nil "what was injected during this call, newest first")
+(defvar *testing* nil "true while the skill's own tests run")
 
 (defmacro defskill (name &rest fields &key priority trigger probabilistic deterministic mandate
-                                        dependencies capabilities system-prompt-augment)
-  "Says what the skill of this file does; see docs/skills.md."
+                                        dependencies capabilities system-prompt-augment neuro symbolic)
+  "Says what the skill of this file does; see docs/skills.md. :NEURO and :SYMBOLIC are older words for
+:PROBABILISTIC and :DETERMINISTIC."
   (declare (ignore priority trigger probabilistic deterministic mandate dependencies capabilities system-prompt-augment))
-  `(push (list :name ',name ,@fields) *registered*))
+  `(push (list :name ',name ,@fields
+               ,@(and neuro `(:probabilistic ,neuro)) ,@(and symbolic `(:deterministic ,symbolic)))
+         *registered*))
 
 (defmacro def-cognitive-tool (name description parameters &key guard body read-only)
   "Declares a tool. Parameters are (NAME :type TYPE :description TEXT :required T)."
@@ -41,6 +61,15 @@
   "Claims the signals of a sensor before any model sees them."
   (push (cons sensor function) *handlers*)
   sensor)
+
+(defun register-hook (event function)
+  "Calls function with a property list whenever event happens, such as :TODO-CHANGED or :FILE-CHANGED."
+  (push (cons event function) *hooks*)
+  event)
+
+(defmacro defhook (event (parameter) &body body)
+  "A hook with a body: (defhook :todo-changed (event) …)."
+  `(register-hook ,event (lambda (,parameter) (declare (ignorable ,parameter)) ,@body)))
 
 (defun harness-log (control &rest arguments)
   "Writes a line to the skill's log."
@@ -60,12 +89,39 @@
   name)
 
 (defun inject-stimulus (message &key stream)
-  "Accepted and not submitted: a skill speaks through its tools and its gate."
+  "Hands a message to the agent once the skill has returned: an :EVENT is a signal, a :REQUEST a proposal the gates
+judge. Needs the capability :signals; a gate never has it."
   (declare (ignore stream))
-  (harness-log "inject-stimulus: not submitted: ~s" message)
+  (if (or *testing* (ignore-errors (passepartout-host:may-signal)))
+      (push message *stimuli*)
+      (harness-log "inject-stimulus: not submitted: ~s" message))
   nil)
 
 (defun stimulus-inject (message) (inject-stimulus message))
+
+(defun propose (action)
+  "Proposes an action, (:TYPE :REQUEST :TARGET … :PAYLOAD …). Needs the capability :signals."
+  (inject-stimulus action))
+
+(defun kernel-log (control &rest arguments) (apply #'harness-log control arguments))
+
+(defun getenv (name)
+  "NIL: the environment is the host's."
+  (uiop:getenv name))
+
+(defun snapshot-memory ()
+  "Nothing to do: the memory keeps every version by itself."
+  nil)
+
+(defun rollback-memory (&optional (index 0))
+  "Refused: a person undoes, with the command memory undo."
+  (error "rollback-memory ~a is refused in the jail: skills have no effect of their own" index))
+
+(defun skill-name (skill) (getf skill :name))
+
+(defvar *vault-memory* (make-hash-table :test 'equal) "empty: secrets never enter the jail")
+(defvar *provider-cascade* nil "empty: models are the host's")
+(defvar *probabilistic-backends* (make-hash-table :test 'equal) "empty: models are the host's")
 
 ;;; Messages.
 
@@ -87,6 +143,15 @@
                   do (when (and (or (symbolp (car rest)) (stringp (car rest))) (string-equal (car rest) key))
                        (return (cadr rest))))))))
 
+(defun validate-communication-protocol-schema (message)
+  "T for a property list with one of the five types; anything else is an error."
+  (unless (and (listp message) (evenp (length message)))
+    (error "Message must be a property list."))
+  (let ((type (proto-get message :type)))
+    (unless (member type '(:request :event :response :log :status))
+      (error "Unknown message type: ~s" type)))
+  t)
+
 (defun action-args (action)
   "The arguments of an action, as a property list."
   (getf (getf action :payload) :args))
@@ -107,17 +172,38 @@
 
 ;;; The memex, with the capability :memory.
 
-(defstruct org-object id type attributes content parent-id children)
+(defstruct org-object id type attributes content parent-id children vector (version 0) last-sync hash)
 
 (defun lookup-object (id)
   "The heading or file of that id, or NIL. Needs the capability :memory."
-  (let ((found (passepartout-host:lookup-object id)))
+  (let ((found (passepartout-host:lookup-object (princ-to-string id))))
     (and found (apply #'make-org-object found))))
 
 (defun list-objects-with-attribute (key value)
   "The headings whose attribute has that value. Needs the capability :memory."
   (mapcar (lambda (found) (apply #'make-org-object found))
           (passepartout-host:objects-with-attribute (string key) (princ-to-string value))))
+
+(defun memory-table ()
+  "A table of all objects by their ids. Empty without the capability :memory."
+  (let ((table (make-hash-table :test 'equal)))
+    (dolist (found (ignore-errors (passepartout-host:all-objects)) table)
+      (setf (gethash (getf found :id) table) (apply #'make-org-object found)))))
+
+(define-symbol-macro *memory* (memory-table))
+(define-symbol-macro *object-store* (memory-table))
+
+(defun journal-entries (&optional (limit 100))
+  "The last entries of the agent's journal, newest first, as property lists. Needs the capability :journal."
+  (passepartout-host:journal-entries limit))
+
+(defvar *ids* 0 "how many ids tests have made")
+
+(defun org-id-new ()
+  "A new id. Needs the capability :random; in a test ids are counted."
+  (if *testing*
+      (format nil "00000000-0000-4000-8000-~12,'0x" (incf *ids*))
+      (passepartout-host:new-id)))
 
 (defun unix-time ()
   "Seconds since 1970. Needs the capability :clock."
@@ -167,35 +253,18 @@
 (defmacro fiveam:in-suite (name) `',name)
 (defun fiveam:fail (control &rest arguments) (error "~?" control arguments))
 
-;;; Libraries that older skills name. Their symbols must exist for the file to be
-;;; read; calling one says why it is not there.
+;;; What of other libraries makes sense in a jail: one thread, no clock, no loading. The
+;;; rest of their names can be read, and are undefined functions when called.
 
-(defmacro define-refusals (package &rest names)
-  `(progn
-     (defpackage ,package (:use) (:export ,@(mapcar #'symbol-name names)))
-     ,@(loop for name in names
-             for symbol = (intern (symbol-name name) :keyword)
-             collect `(setf (symbol-function (intern ,(symbol-name symbol) ',package))
-                            (lambda (&rest ignored)
-                              (declare (ignore ignored))
-                              (error "~(~a:~a~) is refused in the jail: skills have no threads, network or files"
-                                     ',package ',symbol))))))
-
-(define-refusals :bt #:make-thread #:thread-alive-p #:destroy-thread #:make-lock #:current-thread)
-(define-refusals :dex #:get #:post)
-(define-refusals :uuid #:make-v4-uuid)
-(define-refusals :cl-json #:decode-json-from-string #:encode-json-to-string)
-
-(defmacro with-open-file ((stream path &rest options) &body body)
-  (declare (ignore stream options body))
-  `(error "with-open-file ~a is refused in the jail: skills have no files" ,path))
-
-(defun namestring (path) (princ-to-string path))
-
-(defun merge-pathnames (path &optional (base ""))
-  (if (and (plusp (length path)) (char= (char path 0) #\/))
-      path
-      (concatenate 'string base path)))
+(defmacro bt:with-lock-held ((lock) &body body) `(progn ,lock ,@body))
+(defmacro bt:with-recursive-lock-held ((lock) &body body) `(progn ,lock ,@body))
+(defun bt:make-lock (&optional name) (list :lock name))
+(defun bt:make-recursive-lock (&optional name) (list :lock name))
+(defun uuid:make-v4-uuid () (org-id-new))
+(defun ql:quickload (systems &rest options) (declare (ignore options)) systems)
+(defun asdf:system-source-directory (system) (declare (ignore system)) nil)
+(defun sb-posix:setenv (name value &optional overwrite) (declare (ignore name value overwrite)) 0)
+(defun sb-posix:unsetenv (name) (declare (ignore name)) 0)
 
 ;;; What the host asks a jail after it has loaded a skill.
 
@@ -225,13 +294,18 @@
           :dependencies (mapcar #'plain-name (getf skill :dependencies))
           :capabilities (mapcar #'plain-name (getf skill :capabilities))
           :tools (mapcar #'describe-tool (reverse *tools*))
-          :handlers (mapcar (lambda (h) (plain-name (car h))) *handlers*))))
+          :hooks (mapcar (lambda (h) (plain-name (car h))) (reverse *hooks*))
+          :handlers (mapcar (lambda (h) (plain-name (car h))) (reverse *handlers*)))))
 
 (defun forget-registrations ()
-  (setq *registered* nil *tools* nil *handlers* nil *tests* nil))
+  (setq *registered* nil *tools* nil *handlers* nil *hooks* nil *tests* nil))
 
 (defun share-names (package prefix)
-  "Makes the names of a skill that begin with its own name known to skills that build on it."
+  "Makes the names of a skill that begin with its own name known to skills that build on it, also when it puts
+itself into the package of the harness."
+  (do-symbols (s :passepartout)
+    (when (and (eq (symbol-package s) (find-package :passepartout)) (uiop:string-prefix-p prefix (symbol-name s)))
+      (export s :passepartout)))
   (do-symbols (s package)
     (when (and (eq (symbol-package s) (find-package package))
                (uiop:string-prefix-p prefix (symbol-name s))
@@ -240,6 +314,13 @@
       (import s :passepartout)
       (export s :passepartout))))
 
+(defun show-names ()
+  "Lets tests in a package of their own see everything a skill defined in the package of the harness."
+  (do-symbols (s :passepartout)
+    (when (and (eq (symbol-package s) (find-package :passepartout)) (or (fboundp s) (boundp s)))
+      (ignore-errors (export s :passepartout))))
+  (setq *testing* t))
+
 (defun run-tests ()
   "Runs the tests in the order they stand; the first that fails ends it."
   (loop for (name . function) in (reverse *tests*)
@@ -247,17 +328,47 @@
              (error (c) (error "test ~(~a~): ~a" name c))))
   (length *tests*))
 
+(defun call-hook (index event)
+  "Calls a hook, and tells what came of it as data."
+  (answer (funcall (cdr (nth index (reverse *hooks*))) event)))
+
+(defun call-handler (index event)
+  (answer (funcall (cdr (nth index (reverse *handlers*))) event)))
+
+(defun call-function (package name event)
+  (let ((symbol (find-symbol (string-upcase name) package)))
+    (unless (and symbol (fboundp symbol) (not (eq (symbol-package symbol) (find-package :cl))))
+      (error "no function ~(~a~)" name))
+    (answer (funcall symbol event))))
+
+(defun answer (value)
+  (list :true (and value t) :text (and (stringp value) value) :signals (reverse *stimuli*)))
+
 (defun tool-named (name)
   (find name *tools* :key (lambda (tool) (plain-name (getf tool :name))) :test #'string=))
 
 (defun call-tool (name arguments)
+  (append (tool-answer name arguments) (list :signals (reverse *stimuli*))))
+
+(defun tool-arguments (tool arguments)
+  "The arguments as the tool declares them: words as keywords, defaults filled in."
+  (dolist (parameter (getf tool :parameters) arguments)
+    (when (consp parameter)
+      (let* ((key (intern (string-upcase (plain-name (first parameter))) :keyword))
+             (value (getf arguments key (getf (rest parameter) :default))))
+        (when (and (stringp value) (member (getf (rest parameter) :type) '(:keyword :symbol)))
+          (setq value (intern (string-upcase (string-left-trim ":" value)) :keyword)))
+        (when value (setf (getf arguments key) value))))))
+
+(defun tool-answer (name arguments)
   (let* ((tool (or (tool-named name) (error "no tool ~a" name)))
-         (guard (getf tool :guard)))
+         (guard (getf tool :guard))
+         (arguments (tool-arguments tool arguments)))
     (when (and guard (not (funcall guard arguments nil)))
       (error "the tool's own guard refuses the arguments"))
     (let ((answer (funcall (getf tool :body) arguments)))
       (cond ((stringp answer) (list :status :success :content answer))
-            ((and (consp answer) (getf answer :status))
+            ((and (consp answer) (keywordp (car answer)) (getf answer :status))
              (list :status (getf answer :status)
-                   :content (princ-to-string (or (getf answer :content) (getf answer :message) ""))))
+                   :content (princ-to-string (or (getf answer :content) (getf answer :message) answer))))
             (t (list :status :success :content (princ-to-string answer)))))))

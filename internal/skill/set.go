@@ -142,7 +142,7 @@ type Tool struct {
 
 // paramTypes are the types a tool's parameters can have.
 var paramTypes = map[string]proto.Type{
-	"string": proto.Text, "text": proto.Text, "integer": proto.Number, "number": proto.Number, "boolean": proto.Flag, "list": proto.Texts,
+	"string": proto.Text, "text": proto.Text, "integer": proto.Number, "number": proto.Number, "boolean": proto.Flag, "list": proto.Texts, "keyword": proto.Text, "symbol": proto.Text,
 }
 
 // Tools are the tools the skill declares.
@@ -211,46 +211,25 @@ func (s *Set) Tools() []Tool {
 var ErrQuarantined = errors.New("the skill failed too often and is in quarantine until its file changes")
 
 // CallTool runs a skill's tool. An error means that it failed, and says how.
-func (s *Set) CallTool(name string, args sexp.Plist) (string, error) {
+func (s *Set) CallTool(name string, args sexp.Plist) (Answer, error) {
 	for _, t := range s.Tools() {
 		if t.Name == name {
 			k, _ := s.Find(t.Skill)
-			return k.call(name, args)
+			return k.callTool(name, args)
 		}
 	}
-	return "", fmt.Errorf("no skill has the tool %s any more", name)
+	return Answer{}, fmt.Errorf("no skill has the tool %s any more", name)
 }
 
-func (s *Skill) call(name string, args sexp.Plist) (string, error) {
-	if s.quarantined() {
-		return "", ErrQuarantined
-	}
-	r := s.begin(workBudget, s.caps)
-	text, failed, err := callTool(r.th, name, args)
-	r.end(err, true)
-	if err == nil && failed {
-		err = errors.New(text)
-	}
-	return text, err
-}
-
-func callTool(th *lisp.Thread, name string, args sexp.Plist) (text string, failed bool, err error) {
-	a, err := th.FromData(args.List())
+func (s *Skill) callTool(name string, args sexp.Plist) (Answer, error) {
+	p, err := s.call("passepartout::call-tool", args, lisp.String(name))
 	if err != nil {
-		return "", false, err
+		return Answer{}, err
 	}
-	v, err := th.Call("passepartout::call-tool", lisp.String(name), a)
-	if err != nil {
-		return "", false, err
+	out := s.answer(p)
+	out.Text = p.Text("CONTENT")
+	if p.Word("STATUS") != "SUCCESS" {
+		return out, errors.New(out.Text)
 	}
-	data, err := th.ToData(v)
-	if err != nil {
-		return "", false, err
-	}
-	l, _ := data.(sexp.List)
-	p, err := sexp.AsPlist(l)
-	if err != nil {
-		return "", false, err
-	}
-	return p.Text("CONTENT"), p.Word("STATUS") != "SUCCESS", nil
+	return out, nil
 }

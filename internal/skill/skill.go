@@ -172,7 +172,7 @@ func (r run) end(err error, strike bool) {
 }
 
 // signalData is a signal in the form skills know: :TYPE :META :PAYLOAD :DEPTH.
-func signalData(sig proto.Signal) sexp.Value {
+func signalData(sig proto.Signal) sexp.List {
 	return sexp.NewList(
 		sexp.Keyword("TYPE"), sig.Kind.Keyword(),
 		sexp.Keyword("META"), sexp.NewList(sexp.Keyword("SOURCE"), sexp.Keyword(strings.ToUpper(sig.Origin.Channel)),

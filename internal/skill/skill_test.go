@@ -66,6 +66,8 @@ func (notes) Lookup(id string) (sexp.Plist, bool) {
 		sexp.Keyword("ATTRIBUTES"), sexp.P(sexp.Keyword("TODO"), "TODO", sexp.Keyword("TITLE"), "Water the ferns")), true
 }
 
+func (n notes) All() []sexp.Plist { return n.WithAttribute("TODO", "TODO") }
+
 func (n notes) WithAttribute(key, value string) []sexp.Plist {
 	if o, ok := n.Lookup("n1"); ok && key == "TODO" && value == "TODO" {
 		return []sexp.Plist{o}
@@ -261,7 +263,7 @@ func TestProblemsNameFileAndLine(t *testing.T) {
 		"a failing test":          {map[string]string{"one.org": lispFile("(defun f () 1)\n(deftest counts\n  (is (= 2 (f))))")}, "test counts: (= 2 (F)) does not hold for 2, 1"},
 		"two registrations":       {map[string]string{"one.org": lispFile("(defskill :a) (defskill :b)")}, "want one defskill in a file, found 2"},
 		"an unknown field":        {map[string]string{"one.org": lispFile("(defskill :a :color 3)")}, "one.org:4: "},
-		"an unknown capability":   {map[string]string{"one.org": lispFile("(defskill :a :capabilities '(:root))")}, `unknown capability "root", want one of clock, memory`},
+		"an unknown capability":   {map[string]string{"one.org": lispFile("(defskill :a :capabilities '(:root))")}, `unknown capability "root", want one of clock, journal, memory`},
 		"a missing dependency":    {map[string]string{"one.org": "#+DEPENDS_ON: two\n", "twq.org": ""}, "one.org: depends on the skill two, which is not there, did you mean twq?"},
 		"a circle":                {map[string]string{"a.org": "#+DEPENDS_ON: b\n", "b.org": "#+DEPENDS_ON: c\n", "c.org": "#+DEPENDS_ON: a\n"}, "a.org: depends on itself: a → b → c → a"},
 		"a bad name":              {map[string]string{"My Skill.org": ""}, "My Skill.org: want a name of small letters"},
@@ -350,8 +352,8 @@ func TestCapabilitiesArePinnedToTheBytes(t *testing.T) {
 		l.Refresh()
 	}
 	grant("memory", "clock")
-	if text, err := l.Set().CallTool("ferns", sexp.Plist{}); err != nil || text != "Water the ferns" {
-		t.Fatalf("got %q, %v", text, err)
+	if got, err := l.Set().CallTool("ferns", sexp.Plist{}); err != nil || got.Text != "Water the ferns" {
+		t.Fatalf("got %q, %v", got.Text, err)
 	}
 	if k, _ := l.Set().Find("one"); len(k.Has) != 1 {
 		t.Errorf("it has %v, and asked for memory only", k.Has)
@@ -404,8 +406,8 @@ func TestToolsTakeCheckedArguments(t *testing.T) {
 	if len(tools) != 2 || tools[0].Name != "count-words" || len(tools[0].Params) != 1 || !tools[0].Params[0].Required || tools[0].Params[0].Name != "TEXT" {
 		t.Fatalf("tools %+v, problems %v", tools, l.Set().Problems)
 	}
-	if text, err := l.Set().CallTool("count-words", sexp.P(sexp.Keyword("TEXT"), "one two three")); err != nil || text != "3" {
-		t.Errorf("got %q, %v", text, err)
+	if got, err := l.Set().CallTool("count-words", sexp.P(sexp.Keyword("TEXT"), "one two three")); err != nil || got.Text != "3" {
+		t.Errorf("got %q, %v", got.Text, err)
 	}
 	if _, err := l.Set().CallTool("sorry", sexp.Plist{}); err == nil || err.Error() != "not today" {
 		t.Errorf("got %v", err)

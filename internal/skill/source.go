@@ -2,9 +2,11 @@ package skill
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"passepartout/internal/org"
@@ -56,7 +58,7 @@ func parse(name, file string, raw []byte) (*source, error) {
 		}
 	}
 	var code, tests excerpt
-	for _, b := range contents.Blocks {
+	for _, b := range withBroken(raw, contents.Blocks) {
 		if b.Name != "SRC" || !strings.EqualFold(b.Language, "lisp") && !strings.EqualFold(b.Language, "common-lisp") {
 			continue
 		}
@@ -71,6 +73,46 @@ func parse(name, file string, raw []byte) (*source, error) {
 	s.code, s.tests = code.text, tests.text
 	return s, nil
 }
+
+var (
+	beginLisp = regexp.MustCompile(`(?i)^[ \t]*#\+begin_src[ \t]+((?:common-)?lisp)\b[ \t]*(.*?)[ \t\r]*$`)
+	endSrc    = regexp.MustCompile(`(?i)^[ \t]*#\+end_src[ \t\r]*$`)
+)
+
+// withBroken adds the blocks Org does not see because a line within them begins
+// like a heading, as lines of a text in the code may. Loaders of such files cut at
+// the lines of the block alone. A block in which another begins is none.
+func withBroken(raw []byte, blocks []org.Block) []org.Block {
+	out := slices.SortedFunc(slices.Values(blocks), byStart)
+	rest := slices.Clone(out)
+	var open *org.Block
+	at := 0
+	for line := range bytes.Lines(raw) {
+		start := at
+		at += len(line)
+		for len(rest) > 0 && start >= rest[0].Span.End {
+			rest = rest[1:]
+		}
+		text := bytes.TrimSuffix(line, []byte{'\n'})
+		m := beginLisp.FindSubmatch(text)
+		switch {
+		case len(rest) > 0 && start >= rest[0].Span.Start:
+			if rest[0].Name != "EXAMPLE" {
+				open = nil
+			}
+		case m != nil:
+			open = &org.Block{Name: "SRC", Language: string(m[1]), Params: string(m[2]), Span: org.Span{Start: start}, Inner: org.Span{Start: at}}
+		case open != nil && endSrc.Match(text):
+			open.Inner.End, open.Span.End = start, at
+			out = append(out, *open)
+			open = nil
+		}
+	}
+	slices.SortFunc(out, byStart)
+	return out
+}
+
+func byStart(a, b org.Block) int { return cmp.Compare(a.Span.Start, b.Span.Start) }
 
 // tangle is where a block would be written to. Blocks that do not say are code.
 func tangle(f *org.File, b org.Block) string {

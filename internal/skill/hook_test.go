@@ -1,0 +1,156 @@
+package skill_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"passepartout/internal/gate"
+	"passepartout/internal/sexp"
+	"passepartout/internal/skill"
+)
+
+const hooked = `
+(defhook :todo-changed (event)
+  (inject-stimulus (list :type :event :payload (list :sensor :user-input :text (format nil "~a is ~a" (getf event :title) (getf event :new)))))
+  (propose '(:type :request :target :cli :payload (:action :message :text "done" :explanation "the task is done")))
+  "noticed")
+(register-hook :file-changed (lambda (event) (error "boom ~a" (getf event :path))))
+(register-pre-reason-handler :weather (lambda (signal) (format nil "it is ~a" (getf (getf signal :payload) :text))))
+(defun urgent-p (event) (equal (getf event :priority) "A"))
+(deftest a-hook-injects (passepartout::call-hook 0 '(:title "x")) (is (= 2 (length passepartout::*stimuli*))))
+(defskill :one :capabilities '(:signals))`
+
+func grantAll(t *testing.T, l *skill.Library, dir, name string, caps ...string) {
+	t.Helper()
+	k, ok := l.Set().Find(name)
+	if !ok {
+		t.Fatal(l.Set().Problems)
+	}
+	path := filepath.Join(dir, "state", "grants")
+	g, err := skill.LoadGrants(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(g.Set(skill.Grant{Name: name, Digest: k.Digest, Capabilities: caps}), g.Save(path)); err != nil {
+		t.Fatal(err)
+	}
+	l.Refresh()
+}
+
+func TestHooksAreCalledAndOnlySignalWithAGrant(t *testing.T) {
+	ctx := context.Background()
+	l, dir := open(t, map[string]string{"one.org": lispFile(hooked)})
+	event := sexp.P(sexp.Keyword("TITLE"), "Water the ferns", sexp.Keyword("NEW"), "DONE")
+	hooks := l.Set().Hooks()
+	if len(hooks) != 2 || hooks[0].Event != "todo-changed" || hooks[1].Event != "file-changed" {
+		t.Fatalf("hooks %+v, problems %v", hooks, l.Set().Problems)
+	}
+	got, err := l.Set().Call(ctx, hooks[0], event)
+	if err != nil || got.Text != "noticed" || !got.True || len(got.Signals) != 0 {
+		t.Errorf("without a grant: %+v, %v", got, err)
+	}
+	grantAll(t, l, dir, "one", "signals")
+	got, err = l.Set().Call(ctx, l.Set().Hooks()[0], event)
+	if err != nil || len(got.Signals) != 2 || got.Signals[0].Sub("PAYLOAD").Text("TEXT") != "Water the ferns is DONE" || got.Signals[1].Word("TYPE") != "REQUEST" {
+		t.Errorf("with a grant: %+v, %v", got, err)
+	}
+	handlers := l.Set().Handlers()
+	if len(handlers) != 1 || handlers[0].Event != "weather" {
+		t.Fatalf("handlers %+v", handlers)
+	}
+	got, err = l.Set().Call(ctx, handlers[0], sexp.P(sexp.Keyword("PAYLOAD"), sexp.P(sexp.Keyword("TEXT"), "fine")))
+	if err != nil || got.Text != "it is fine" {
+		t.Errorf("the handler: %+v, %v", got, err)
+	}
+}
+
+func TestAJobCanAskAFunctionOfASkill(t *testing.T) {
+	l, _ := open(t, map[string]string{"one.org": lispFile(hooked)})
+	h, err := l.Set().Function("one/urgent-p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for priority, want := range map[string]bool{"A": true, "C": false} {
+		if got, err := l.Set().Call(context.Background(), h, sexp.P(sexp.Keyword("PRIORITY"), priority)); err != nil || got.True != want {
+			t.Errorf("priority %s: %+v, %v", priority, got, err)
+		}
+	}
+	for _, ref := range []string{"one", "two/f", "one/"} {
+		if _, err := l.Set().Function(ref); err == nil {
+			t.Errorf("%q names a function", ref)
+		}
+	}
+	for _, ref := range []string{"one/nothing", "one/eval"} {
+		h, err := l.Set().Function(ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Set().Call(context.Background(), h, sexp.Plist{}); err == nil {
+			t.Errorf("%s was called", ref)
+		}
+	}
+}
+
+func TestAHookThatFailsOftenIsNotAskedAgain(t *testing.T) {
+	l, _ := open(t, map[string]string{"one.org": lispFile(hooked)})
+	h := l.Set().Hooks()[1]
+	for range 3 {
+		if _, err := l.Set().Call(context.Background(), h, sexp.P(sexp.Keyword("PATH"), "a.org")); err == nil || !strings.Contains(err.Error(), "boom a.org") {
+			t.Fatalf("got %v", err)
+		}
+	}
+	if _, err := l.Set().Call(context.Background(), h, sexp.Plist{}); !errors.Is(err, skill.ErrQuarantined) {
+		t.Errorf("got %v", err)
+	}
+	if n := len(l.Set().Hooks()); n != 0 {
+		t.Errorf("%d hooks of a skill in quarantine are there", n)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := l.Set().Call(ctx, h, sexp.Plist{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestTheAncestorsHabitsAreUnderstood loads what older skills do: put themselves into
+// the harness's package, use its older words, name libraries, and hold lines that
+// look like headings in their texts.
+func TestTheAncestorsHabitsAreUnderstood(t *testing.T) {
+	file := "#+TITLE: old\n#+begin_src lisp :tangle ../src/old.lisp\n" + `(in-package :org-agent)
+(defun old-report (x) (format nil "* Report
+** Body
+#+begin_example
+~a
+#+end_example" x))
+(defun old-unused () (bt:make-thread (lambda () (dex:get (asdf:no-such :x)))))
+(defun old-save () (with-open-file (out (uiop:merge-pathnames* "a" (asdf:system-source-directory :x)) :direction :output) (print 1 out)))
+(defun helper () (gethash "root" *memory*))
+` + "#+end_src\n* Registration\n#+begin_src lisp\n" + `(in-package :org-agent)
+(defskill :skill-old :priority 900 :neuro nil :trigger (lambda (c) (eq (getf (getf c :candidate) :target) :cli))
+  :symbolic (lambda (action context) (declare (ignore context)) (validate-communication-protocol-schema action) (list :type :log :payload (list :text (old-report 1)))))
+` + "#+end_src\n#+begin_src lisp :tangle ../tests/old.lisp\n" + `(defpackage :old-tests (:use :cl :fiveam :opencortex) (:export #:old-suite))
+(in-package :old-tests)
+(eval-when (:compile-toplevel :load-toplevel :execute) (ql:quickload :fiveam :silent t))
+(def-suite old-suite :description "x")
+(test reports "doc" (is (search "** Body" (old-report 2))) (is (null (helper))) (is (stringp (uuid:make-v4-uuid))))
+(test refuses (signals error (old-unused)) (signals error (old-save)))
+` + "#+end_src\n"
+	l, _ := open(t, map[string]string{"org-skill-old.org": file})
+	k, ok := l.Set().Find("old")
+	if !ok {
+		t.Fatal(l.Set().Problems)
+	}
+	if k.Tests != 2 || k.Priority != skill.MaxPriority {
+		t.Errorf("%d tests, priority %d", k.Tests, k.Priority)
+	}
+	if v := k.Gate().Check(say(t, "hi"), facts()); v.Decision != gate.Deny || !strings.Contains(v.Reason, "** Body") {
+		t.Errorf("got %+v", v)
+	}
+	read := action(t, `(:TYPE :REQUEST :TARGET :TOOL :PAYLOAD (:ACTION :CALL :TOOL "read-file" :ARGS (:PATH "a") :EXPLANATION "to look at it"))`)
+	if v := k.Gate().Check(read, facts()); v.Decision != gate.Allow {
+		t.Errorf("its trigger does not see the candidate: %+v", v)
+	}
+}
