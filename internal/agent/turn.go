@@ -128,6 +128,9 @@ func (t *turn) perceive(ctx context.Context) phase {
 		return t.handled(h(ctx, t.sig))
 	}
 	if t.sig.Sensor() == "user-input" && t.sig.Origin.Role == proto.RoleOwner {
+		if strings.TrimSpace(t.sig.Text()) == newWord {
+			return t.renew()
+		}
 		if text, ok := t.a.control(t.sig); ok {
 			t.finish(Done, text)
 			return done

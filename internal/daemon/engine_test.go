@@ -325,6 +325,57 @@ func TestINV12ANoteTaggedPrivateIsNeverSentToACloud(t *testing.T) {
 	}
 }
 
+func TestINV12AConversationThatReadPrivateTextStaysOnThisMachineUntilANewOneBegins(t *testing.T) {
+	m := newModel(t, inTurn(
+		call("org-find-headline", map[string]any{"text": "Letters to nobody", "full": true, "explanation": "The person asked for this note."}, 1),
+		speak("A fine morning.")))
+	h := open(t, m.cloud(settings(t)))
+	p := h.connect()
+	first := p.request(say("main", "read me the heading about letters")).Payload
+	for _, ask := range []string{"what is on the agenda today?", "hello"} {
+		r := p.request(say("main", ask)).Payload
+		if r.Word("STATUS") != "FAILED" || len(m.heard()) != 1 {
+			t.Errorf("%q ended %s after %d requests; want a refusal and no further request", ask, r, len(m.heard()))
+		}
+		for _, want := range []string{"has read private text", "only a model on this machine", "/new"} {
+			if !strings.Contains(r.Text("TEXT"), want) || !strings.Contains(first.Text("TEXT"), want) {
+				t.Errorf("the refusal does not say %q: %s", want, r.Text("TEXT"))
+			}
+		}
+	}
+	if r := p.request(say("other", "hello")).Payload; r.Text("TEXT") != "A fine morning." {
+		t.Errorf("another conversation is held back too: %s", r)
+	}
+	if r := p.request(say("main", "/new")).Payload; r.Word("STATUS") != "DONE" {
+		t.Fatalf("/new ended %s", r)
+	}
+	if r := p.request(say("main", "hello again")).Payload; r.Text("TEXT") != "A fine morning." {
+		t.Errorf("the new conversation ended %s", r)
+	}
+	for _, b := range m.heard() {
+		if strings.Contains(b, "It stays on this machine") {
+			t.Errorf("the note was sent: %s", b)
+		}
+	}
+	if last := m.heard()[2]; strings.Contains(last, "about letters") || strings.Contains(last, "A new conversation") {
+		t.Errorf("the new conversation remembers the old one: %s", last)
+	}
+}
+
+func TestANewConversationWaitsForTheAnswersOfTheOld(t *testing.T) {
+	m := newModel(t, inTurn(call("shell", map[string]any{"cmd": "curl https://example.com", "explanation": "The person wants to see the page."}, 1), speak("Fine.")))
+	p := open(t, m.cloud(settings(t))).connect()
+	if r := p.request(say("main", "fetch it")).Payload; r.Word("STATUS") != "PENDING" {
+		t.Fatalf("ended %s", r)
+	}
+	if r := p.request(say("main", "/new")).Payload; r.Word("STATUS") != "FAILED" || !strings.Contains(r.Text("TEXT"), "/approvals") {
+		t.Errorf("/new ended %s", r)
+	}
+	if r := p.request(say("elsewhere", "/new")).Payload; r.Word("STATUS") != "DONE" {
+		t.Errorf("/new elsewhere ended %s", r)
+	}
+}
+
 // hear collects the chunks of a turn and its terminal response.
 func (p *peer) hear(m proto.Message) (chunks []proto.Message, last proto.Message) {
 	p.t.Helper()

@@ -209,7 +209,11 @@ func byRules(failed []*Error) string {
 	for i, f := range failed {
 		whys[i] = fmt.Sprintf("%s: %s", f.Provider, f.Class)
 	}
-	return "No model answered (" + strings.Join(whys, ", ") + "), so this answer is by rules."
+	note := "No model answered (" + strings.Join(whys, ", ") + "), so this answer is by rules."
+	if (&ExhaustedError{failed}).private() {
+		note += " The conversation has read private text, so only a model on this machine may answer it; " + privateWay + "."
+	}
+	return note
 }
 
 // prepare removes credentials and finds out whether the text may leave.

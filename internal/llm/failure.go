@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -107,6 +108,9 @@ func (e *ExhaustedError) Unwrap() []error {
 func (e *ExhaustedError) Explain() string {
 	var b strings.Builder
 	b.WriteString("Neural Cascade Failure: no model answered.")
+	if e.private() {
+		b.WriteString("\nThis conversation has read private text. From then on only a model on this machine may answer it; " + privateWay + ".")
+	}
 	for _, a := range e.Attempts {
 		fmt.Fprintf(&b, "\n  %s  %s: %v", a.Provider, a.Class, a.Err)
 		if h := remedies[a.Class]; h != "" {
@@ -119,13 +123,21 @@ func (e *ExhaustedError) Explain() string {
 	return b.String()
 }
 
+// private reports whether a model was not asked because of what the conversation
+// holds.
+func (e *ExhaustedError) private() bool {
+	return slices.ContainsFunc(e.Attempts, func(a *Error) bool { return a.Class == classPrivate })
+}
+
+// privateWay is how to go on when private text keeps the models in the cloud away.
+const privateWay = "start one, such as Ollama, or begin a conversation that has not read it: /new"
+
 // remedies say what a person can do about a class.
 var remedies = map[Class]string{
 	classAuth:    "check the provider's key",
 	classQuota:   "the account needs credit",
 	classContext: "lower CONTEXT_MAX_TOKENS or choose a model with a longer context",
 	classBudget:  "see `passepartout cost`; the caps are settings",
-	classPrivate: "a local model such as Ollama could answer",
 	classNoModel: "see `passepartout models`",
 	classNetwork: "is it running, and reachable?",
 	classTimeout: "REQUEST_TIMEOUT says how long to wait",
