@@ -33,7 +33,12 @@ func (a *app) chatCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVarP(&session, "session", "s", "", "the conversation to continue (default main)")
+	a.streamFlag(c)
 	return c
+}
+
+func (a *app) streamFlag(c *cobra.Command) {
+	c.Flags().BoolVar(&a.stream, "stream", false, "print the answer as it comes (default in a terminal)")
 }
 
 // ask sends one message and prints the answer. The exit code tells how it ended.
@@ -49,10 +54,12 @@ func (a *app) ask(ctx context.Context, session, text string) error {
 // answer exchanges one message and prints its terminal response.
 func (a *app) answer(c *client, m proto.Message) error {
 	var traces []sexp.Plist
+	show := a.printer()
 	r, err := c.exchange(m, func(m proto.Message) {
 		if m.Do() == "gate-trace" {
 			traces = append(traces, m.Payload)
 		}
+		show.watch(m)
 	})
 	if err != nil {
 		return err
@@ -60,7 +67,7 @@ func (a *app) answer(c *client, m proto.Message) error {
 	if a.json {
 		err = a.printJSON(answerJSON(r, traces))
 	} else {
-		_, err = fmt.Fprintln(a.out, printable(r.Payload.Text("TEXT")))
+		err = show.end(r.Payload.Text("TEXT"))
 	}
 	if code := codeOf(r); code != exitOK && err == nil {
 		return &exitError{code: code}
@@ -148,20 +155,25 @@ func (a *app) prompt(ctx context.Context, session string) error {
 
 // turn is one exchange at the prompt. A refusal is an answer, not an error.
 func (a *app) turn(c *client, session, text string) error {
+	show := a.printer()
 	r, err := c.exchange(say(session, text), func(m proto.Message) {
 		switch {
-		case m.Do() == "gate-trace":
+		case m.Do() == "gate-trace" && (show.shown == "" || !speaks(m.Payload)):
 			fmt.Fprintf(a.errw, "  · %s\n", printable(traceLine(m.Payload)))
-		case m.Kind == proto.StreamChunk: // what a running command prints; an answer is shown whole
-			fmt.Fprint(a.errw, printable(m.Payload.Text("OUTPUT")))
+		case m.Kind == proto.StreamChunk:
+			fmt.Fprint(a.errw, printable(m.Payload.Text("OUTPUT"))) // of a running command
+			show.watch(m)
 		}
 	})
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(a.out, printable(r.Payload.Text("TEXT")))
-	return err
+	return show.end(r.Payload.Text("TEXT"))
 }
+
+// speaks reports whether a ruling is on an answer. Its line would stand in the
+// middle of the answer when that is already being shown.
+func speaks(trace sexp.Plist) bool { return strings.HasSuffix(trace.Text("NAME"), ".message") }
 
 // traceLine is a ruling on one line: what, how it was decided, how to see why.
 func traceLine(p sexp.Plist) string {

@@ -25,6 +25,7 @@ type app struct {
 	noStart bool // do not start a daemon
 	json    bool // results as JSON
 	plain   bool // lines instead of a screen
+	stream  bool // print an answer as it comes
 
 	cfg *config.Config
 }
@@ -56,6 +57,7 @@ a prompt. With input piped in, or words given, it answers on stdout.`,
 	flags.BoolVar(&a.json, "json", false, "print results as JSON")
 	flags.BoolVar(&a.plain, "plain", false, "talk line by line: for screen readers and simple terminals")
 	root.Flags().StringVarP(&session, "session", "s", "", "the conversation to continue (default main)")
+	a.streamFlag(root)
 	root.AddCommand(
 		a.chatCommand(), a.sendCommand(), a.daemonCommand(), a.whyCommand(), a.journalCommand(),
 		a.approvalsCommand(), a.approveCommand(), a.denyCommand(), a.configCommand(), a.versionCommand(),
