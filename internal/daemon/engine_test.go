@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -275,6 +276,39 @@ func TestINV14AnIdleDaemonCallsNoModel(t *testing.T) {
 	h.close()
 	if n := len(m.heard()); n != 0 {
 		t.Errorf("%d calls of a model that nobody asked for", n)
+	}
+}
+
+// An hour in which nobody says anything: the clock goes on minute by minute, files
+// of the memex change as other programs change them, clients come, look and go.
+// Nothing at all is sent, not even the question whether a server is there.
+func TestINV14AnIdleHourCallsNobody(t *testing.T) {
+	m := newModel(t, always(speak("who called?")))
+	s := m.cloud(settings(t))
+	s.Models.Providers = append(s.Models.Providers, llm.Provider{Name: "ollama"}, llm.Provider{Name: "local"})
+	s.Models.Cascade = nil
+	var passed atomic.Int64
+	start := time.Date(2031, 5, 4, 9, 0, 0, 0, time.UTC)
+	s.Now = func() time.Time { return start.Add(time.Duration(passed.Load())) }
+	h := open(t, s)
+	p := h.connect()
+	for minute := range 60 {
+		passed.Add(int64(time.Minute))
+		if minute%10 == 0 {
+			note := fmt.Sprintf("* TODO Written elsewhere at minute %d\nDEADLINE: <2031-05-04 Sun>\n", minute)
+			if err := os.WriteFile(filepath.Join(s.MemexDir, "elsewhere.org"), []byte(note), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, look := range []string{":HEALTH-CHECK", ":APPROVALS", ":COST"} {
+			p.request(data(t, "(:TYPE :REQUEST :PAYLOAD (:ACTION "+look+"))"))
+		}
+		h.dial().Close()
+	}
+	p.request(say("main", "/cost"))
+	h.close()
+	if n := len(m.heard()); n != 0 {
+		t.Errorf("%d requests in an hour in which nobody asked for anything: %q", n, m.heard())
 	}
 }
 
