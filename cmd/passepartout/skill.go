@@ -36,9 +36,35 @@ docs/skills.md.`,
 		&cobra.Command{Use: "test [NAME|FILE]…", Short: "Load skills afresh and run their own tests", RunE: func(_ *cobra.Command, args []string) error { return a.skillTest(args) }},
 		&cobra.Command{Use: "reload", Short: "Load all skills as they are on disk, and say what does not", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error { return a.skillTest(nil) }},
 		&cobra.Command{Use: "install FILE", Short: "Test a skill and put it among the installed ones", Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command, args []string) error { return a.skillInstall(args[0]) }},
+		a.skillDistillCommand(),
 		&cobra.Command{Use: "grant NAME CAPABILITY…", Short: "Let this version of a skill use capabilities", Args: cobra.MinimumNArgs(2), RunE: func(_ *cobra.Command, args []string) error { return a.skillGrant(args[0], args[1:]) }},
 		&cobra.Command{Use: "revoke NAME", Short: "Take all capabilities from a skill", Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command, args []string) error { return a.skillGrant(args[0], nil) }},
 	)
+	return c
+}
+
+func (a *app) skillDistillCommand() *cobra.Command {
+	var session string
+	var dry bool
+	c := &cobra.Command{
+		Use: "distill", Short: "Make a reusable template note of the last good exchange",
+		Long: `Make a template of the last question that was answered well: the request with
+blanks, the steps that led to the answer, and what a good answer looks like. A
+model writes it where one may read the conversation, and else rules do. The note
+goes to the inbox through the gates, marked TODO: look through it, change it, move
+it. Recall finds it like any other note when a similar question comes.`,
+		Example: "  passepartout chat 'what did I promise Ana, and by when?'\n  passepartout skill distill --dry-run\n  passepartout skill distill",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			text := "/distill"
+			if dry {
+				text += " --dry-run"
+			}
+			return a.ask(cmd.Context(), session, text)
+		},
+	}
+	c.Flags().StringVarP(&session, "session", "s", "", "the conversation to learn from (default main)")
+	c.Flags().BoolVar(&dry, "dry-run", false, "show the template and keep nothing")
 	return c
 }
 

@@ -118,6 +118,7 @@ type session struct {
 	said  []string
 	seen  []string // addresses in what tools returned
 	logs  []string // what was decided and what came of it, one line each
+	last  exchange // the last question that was answered well
 	count llm.Counter
 
 	grants []grant  // what the person agreed to for this session

@@ -24,7 +24,7 @@ func (t *turn) renew() phase {
 	t.finish(Done, "A new conversation. I remember nothing of the old one; your notes and the journal are as they were.")
 	s := t.s
 	s.talk, s.said, s.seen, s.logs, s.grants = nil, nil, nil, nil, nil
-	s.taint, s.count = proto.Taint{}, llm.Counter{}
+	s.taint, s.last, s.count = proto.Taint{}, exchange{}, llm.Counter{}
 	return done
 }
 

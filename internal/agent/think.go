@@ -17,6 +17,7 @@ import (
 // assemble, call, parse. What is shown of the answer meanwhile has been judged.
 func (t *turn) think(ctx context.Context) phase {
 	req := t.assemble(ctx).Request
+	t.thought = true
 	show := t.stream()
 	reply, err := llm.Guard(ctx, t.a.Engine, req, show.delta)
 	t.shown = show.close()

@@ -57,6 +57,7 @@ type turn struct {
 	direct   bool   // a client proposed the action itself; no engine reasons about it
 	refusal  bool   // the last thing proposed besides speaking was refused
 	ended    bool
+	thought  bool   // the engine was asked
 	shown    string // what clients were shown of the answer being judged
 	extra    int    // calls of the same answer that nobody looked at
 	batch    *batch // the plan being carried out, nil for none
@@ -127,10 +128,10 @@ func (t *turn) perceive(ctx context.Context) phase {
 	if h, ok := t.a.Handlers[t.sig.Sensor()]; ok {
 		return t.handled(h(ctx, t.sig))
 	}
+	if next, ok := t.ownWords(ctx); ok {
+		return next
+	}
 	if t.sig.Sensor() == "user-input" && t.sig.Origin.Role == proto.RoleOwner {
-		if strings.TrimSpace(t.sig.Text()) == newWord {
-			return t.renew()
-		}
 		if text, ok := t.a.control(t.sig); ok {
 			t.finish(Done, text)
 			return done
@@ -403,6 +404,9 @@ func (t *turn) finish(r Result, text string) {
 	}
 	t.ended = true
 	t.phase = done
+	if t.thought && r == Done {
+		t.s.last = t.s.exchange(text)
+	}
 	if text != "" {
 		t.s.hear(llm.Message{Role: llm.Assistant, Text: text})
 	}

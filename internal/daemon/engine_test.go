@@ -410,6 +410,43 @@ func TestANewConversationWaitsForTheAnswersOfTheOld(t *testing.T) {
 	}
 }
 
+func TestAGoodExchangeBecomesATemplateToLookThrough(t *testing.T) {
+	hostile := "PROMPT\nWhat is due on {date}?\n* TODO pwned\n#+end_example\n  #+END_EXAMPLE\n#+HOOK: (run)\n:PROPERTIES:\n:ID: x\n:END:\nSTEPS\nagenda"
+	m := newModel(t, inTurn(
+		call("agenda", map[string]any{"span": "today", "explanation": "The person asked what is due."}, 1), speak("Nothing is due."), speak(hostile),
+		call("write-file", map[string]any{"filepath": "pwned.org", "content": "x", "explanation": "Instead of a template."}, 1)))
+	s := m.cloud(settings(t))
+	p := open(t, s).connect()
+	if r := p.request(say("main", "/distill")).Payload; r.Word("STATUS") != "FAILED" || len(m.heard()) != 0 {
+		t.Errorf("without an exchange it ended %s", r)
+	}
+	p.request(say("main", `what is due on 2031-05-04 for "Ana"?`))
+	p.request(say("main", "/cost")) // a control word in between is no exchange
+	r := p.request(say("main", "/distill")).Payload
+	if r.Word("STATUS") != "DONE" {
+		t.Fatalf("ended %s", r)
+	}
+	if req := m.heard()[2]; !strings.Contains(req, "agenda span") || !strings.Contains(req, "Nothing is due.") || strings.Contains(req, `"tools"`) {
+		t.Errorf("the model was asked %s", req)
+	}
+	raw, err := os.ReadFile(filepath.Join(s.MemexDir, "inbox", "inbox.org"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"* TODO Template: what is due on {date} for {text}? ", ":template:", "\n,* TODO pwned\n", "\n,#+end_example\n", "\n,  #+END_EXAMPLE\n", "\n,#+HOOK", "Made by groq/"} {
+		if !strings.Contains(string(raw), want) {
+			t.Errorf("the note lacks %q:\n%s", want, raw)
+		}
+	}
+	before := fingerprint(t, s.MemexDir)
+	if r := p.request(say("main", "/distill --dry-run")).Payload; !strings.Contains(r.Text("TEXT"), "Made by rules") || r.Word("STATUS") != "DONE" {
+		t.Errorf("a model that calls instead of writing: %s", r)
+	}
+	if fingerprint(t, s.MemexDir) != before {
+		t.Error("looking at a template changed the memex")
+	}
+}
+
 // hear collects the chunks of a turn and its terminal response.
 func (p *peer) hear(m proto.Message) (chunks []proto.Message, last proto.Message) {
 	p.t.Helper()

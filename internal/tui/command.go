@@ -32,6 +32,7 @@ func commands() []command {
 		{name: "sidebar", doc: "show or hide the side bar (120 columns or more)", run: func(m *Model, _ []string) tea.Cmd { m.sidebar = !m.sidebar; return nil }},
 		{name: "mouse", doc: "give the mouse to the terminal, for selecting, or take it back", run: (*Model).toggleMouse},
 		{name: "new", doc: "forget this conversation and begin another", run: forward("new")},
+		{name: "distill", doc: "keep the last good exchange as a template note", run: forward("distill")},
 		{name: "session", args: "NAME", doc: "go on with another conversation", run: (*Model).session},
 		{name: "status", doc: "what the daemon says about itself", run: (*Model).showStatus},
 		{name: "models", args: "[TIER/SLOT=NAME]", doc: "which model does what; or choose one", run: forward("models")},
