@@ -88,6 +88,9 @@ func testRules(rules []gate.Rule, p gate.Policy, v *proto.Vocabulary) (results [
 }
 
 func (a *app) printRuleResults(results []ruleResult) error {
+	if len(results) == 0 {
+		fmt.Fprintln(a.errw, "There are no rules to test. The permissions' own examples were run when the policy loaded.")
+	}
 	tw := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
 	for _, r := range results {
 		state, note := "ok", fmt.Sprintf("%d examples", r.Examples)

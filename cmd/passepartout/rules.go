@@ -66,6 +66,9 @@ func (a *app) rulesList() error {
 	if a.json {
 		return a.printJSON(rows)
 	}
+	if len(rows) == 0 {
+		fmt.Fprintln(a.errw, "There are no rules. `passepartout rules mine` proposes some once you have answered the same question a few times.")
+	}
 	tw := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
 	for _, r := range rows {
 		until := r.Expires

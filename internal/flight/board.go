@@ -111,7 +111,7 @@ func (b *Board) note(plans []Plan, err error) {
 
 // put shows plans in one transaction: each one makes the store wait for the disk.
 func (b *Board) put(plans []Plan) error {
-	tx := memory.Tx{Actor: "flight"}
+	tx := memory.Tx{Actor: "flight", Shown: true}
 	view := b.store.View()
 	_, made := view.File(b.file)
 	var shown []string

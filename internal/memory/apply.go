@@ -2,7 +2,6 @@ package memory
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -59,7 +58,7 @@ func (s *Store) applyOnceLocked(tx Tx) (Result, error) {
 		}
 		r.IDs[i] = id
 	}
-	op := &Op{Kind: cmp.Or(tx.kind, OpEdit), At: w.now, Actor: tx.Actor, Turn: tx.Turn, Label: tx.Label}
+	op := &Op{Kind: tx.opKind(), At: w.now, Actor: tx.Actor, Turn: tx.Turn, Label: tx.Label}
 	return s.commitLocked(op, w, r, tx.DryRun)
 }
 

@@ -26,6 +26,7 @@ const (
 	OpExternal OpKind = "external" // found on disk: the user, an editor, git
 
 	opImport   OpKind = "import"   // ImportSnapshot
+	opShown    OpKind = "shown"    // Apply of what is recorded elsewhere
 	opConflict OpKind = "conflict" // an edit that was refused: its texts are kept, no file changed
 )
 

@@ -30,6 +30,31 @@ func TestUndoKeepsWhatTheUserDidElsewhereInTheFile(t *testing.T) {
 	}
 }
 
+func TestUndoPassesOverWhatOnlyShowsSomethingElse(t *testing.T) {
+	f := newFixture(t, map[string]string{"a.org": "* A\nold\n", "board.org": "* Plans\n"})
+	s := f.open()
+	change(t, s, "A", memory.Change{Kind: memory.SetBody, Value: "new"})
+	show := memory.Tx{Shown: true, Edits: []memory.Edit{{File: "board.org", Change: memory.Change{Kind: memory.Insert, Value: "* PLAN one\n"}}}}
+	if _, err := s.Apply(t.Context(), show); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Undo(t.Context(), memory.Mark{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.read("a.org"); got != "* A\nold\n" {
+		t.Errorf("the agent's edit stands: %q", got)
+	}
+	if got := f.read("board.org"); !strings.Contains(got, "PLAN one") {
+		t.Errorf("what was shown is gone: %q", got)
+	}
+	if _, err := s.Undo(t.Context(), memory.Mark{}); !errors.Is(err, memory.ErrNothing) {
+		t.Errorf("want nothing more to undo, found %v", err)
+	}
+	if _, err := s.Redo(t.Context()); err != nil || f.read("a.org") != "* A\nnew\n" {
+		t.Errorf("redo: %q, %v", f.read("a.org"), err)
+	}
+}
+
 func TestUndoRefusesWhereTheUserChangedTheSamePlaceAndShowsHow(t *testing.T) {
 	f := newFixture(t, map[string]string{"a.org": "* A\nold\n* B\n"})
 	s := f.open()

@@ -62,8 +62,21 @@ type Tx struct {
 	Actor, Turn, Label string // for history; Turn groups what one turn of the agent did
 	Edits              []Edit
 	DryRun             bool // compute the result, write nothing
+	// Shown marks headings that show what is recorded elsewhere. Taking such an
+	// edit back would only make them wrong, so undo passes it over.
+	Shown bool
 
 	kind OpKind // OpEdit if empty
+}
+
+func (tx Tx) opKind() OpKind {
+	switch {
+	case tx.kind != "":
+		return tx.kind
+	case tx.Shown:
+		return opShown
+	}
+	return OpEdit
 }
 
 // Result says what a transaction did.
