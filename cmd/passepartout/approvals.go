@@ -14,7 +14,10 @@ import (
 func (a *app) approvalsCommand() *cobra.Command {
 	var all bool
 	c := &cobra.Command{
-		Use: "approvals", Short: "List the actions that wait for a person", Args: cobra.NoArgs,
+		Use: "approvals", Short: "List the actions that wait for a person, and what the agent wants to know",
+		Example: `  passepartout approvals --all
+  passepartout approvals --json`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.approvals(cmd.Context(), all) },
 	}
 	c.Flags().BoolVar(&all, "all", false, "also how the last ones ended")
@@ -52,6 +55,13 @@ func (a *app) approvals(ctx context.Context, all bool) error {
 		ended = nil
 	}
 	if a.json {
+		asked, err := plistsOf(r.Payload, "QUESTIONS")
+		if err != nil {
+			return err
+		}
+		for _, q := range asked {
+			out = append(out, map[string]any{"token": q.Text("TOKEN"), "session": q.Text("SESSION-ID"), "state": "question", "question": q.Text("QUESTION"), "options": textsOf(q, "OPTIONS")})
+		}
 		for _, p := range ended {
 			out = append(out, map[string]any{"token": p.Text("TOKEN"), "action": p.Text("NAME"), "state": strings.ToLower(string(p.Word("STATE"))), "fate": p.Text("TEXT"), "result": p.Text("RESULT")})
 		}
@@ -59,6 +69,13 @@ func (a *app) approvals(ctx context.Context, all bool) error {
 	}
 	if len(out) == 0 {
 		fmt.Fprintln(a.errw, "Nothing waits for approval.")
+	}
+	asked, err := plistsOf(r.Payload, "QUESTIONS")
+	if err != nil {
+		return err
+	}
+	for _, q := range asked {
+		a.printInquiry(q)
 	}
 	for _, p := range open {
 		a.printQuestion(p)
@@ -104,15 +121,21 @@ func plistsOf(p sexp.Plist, key sexp.Keyword) ([]sexp.Plist, error) {
 	return out, nil
 }
 
-func questionJSON(p sexp.Plist) map[string]any {
-	v, _ := p.Get("REASONS")
+// textsOf are the strings of a list.
+func textsOf(p sexp.Plist, key sexp.Keyword) []string {
+	v, _ := p.Get(key)
 	l, _ := v.(sexp.List)
-	reasons := make([]string, 0, l.Len())
+	out := make([]string, 0, l.Len())
 	for _, r := range l.Items() {
 		if s, ok := r.(sexp.String); ok {
-			reasons = append(reasons, string(s))
+			out = append(out, string(s))
 		}
 	}
+	return out
+}
+
+func questionJSON(p sexp.Plist) map[string]any {
+	reasons := textsOf(p, "REASONS")
 	steps := []map[string]any{}
 	list, _ := plistsOf(p, "STEPS")
 	for _, s := range list {
@@ -137,7 +160,9 @@ may still be refused.
 
 With --session, actions of the same kind are not asked about again in this
 session; with --rule, a rule for them is put on trial in system/rules.org.`,
-		Args: cobra.ExactArgs(1),
+		Example: `  passepartout approve a-4kq2mx
+  passepartout approve --session a-4kq2mx`,
+		Args: cobra.ExactArgs(1), ValidArgsFunction: a.tokens("PENDING"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if once && (session || rule) || session && rule {
 				return usageError("--once, --session and --rule: give one of them")
@@ -161,7 +186,9 @@ session; with --rule, a rule for them is put on trial in system/rules.org.`,
 
 func (a *app) denyCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "deny TOKEN [REASON…]", Short: "Refuse one waiting action; the reason goes back to the proposer", Args: cobra.MinimumNArgs(1),
+		Use: "deny TOKEN [REASON…]", Short: "Refuse one waiting action; the reason goes back to the proposer",
+		Example: `  passepartout deny a-4kq2mx not on a Sunday`,
+		Args:    cobra.MinimumNArgs(1), ValidArgsFunction: a.tokens("PENDING"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.respond(cmd.Context(), args[0], "DENIED", "ONCE", strings.Join(args[1:], " "))
 		},
@@ -200,8 +227,37 @@ func (a *app) respond(ctx context.Context, token string, decision, scope sexp.Ke
 		}
 	}
 	if a.json {
-		return a.printJSON(answerJSON(*early, nil))
+		err = a.printJSON(answerJSON(*early, nil))
+	} else {
+		_, err = fmt.Fprintln(a.out, printable(early.Payload.Text("TEXT")))
 	}
-	_, err = fmt.Fprintln(a.out, printable(early.Payload.Text("TEXT")))
+	if code := codeOf(*early); err == nil && decision == "APPROVED" && code != exitOK {
+		return &exitError{code: code} // it was approved, and yet not done
+	}
 	return err
+}
+
+// tokens completes the token of something that waits, from a daemon that runs.
+func (a *app) tokens(kind sexp.Keyword) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		a.noStart = true
+		c, err := a.connect(cmd.Context(), "cli")
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		defer c.close()
+		r, err := c.exchange(proto.Message{Kind: proto.Request, Payload: sexp.P(sexp.Keyword("ACTION"), sexp.Keyword("APPROVALS"))}, nil)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		open, _ := plistsOf(r.Payload, kind) // what cannot be read completes nothing
+		var out []cobra.Completion
+		for _, p := range open {
+			out = append(out, cobra.CompletionWithDesc(p.Text("TOKEN"), printable(p.Text("NAME")+p.Text("QUESTION"))))
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp
+	}
 }

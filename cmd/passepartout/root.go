@@ -60,7 +60,7 @@ a prompt. With input piped in, or words given, it answers on stdout.`,
 	a.streamFlag(root)
 	root.AddCommand(
 		a.chatCommand(), a.sendCommand(), a.daemonCommand(), a.whyCommand(), a.journalCommand(),
-		a.approvalsCommand(), a.approveCommand(), a.denyCommand(), a.configCommand(), a.versionCommand(),
+		a.approvalsCommand(), a.approveCommand(), a.denyCommand(), a.answerCommand(), a.configCommand(), a.versionCommand(),
 		a.modelsCommand(), a.costCommand(), a.promptCommand(),
 		a.checkCommand(), a.policyCommand(), a.orgCommand(), a.memoryCommand(), a.agendaCommand(),
 		a.vaultCommand(),

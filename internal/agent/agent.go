@@ -7,6 +7,7 @@
 //     session are taken in order, sessions run side by side.
 //   - A turn (turn.go) is one signal's way through the phases. It ends with exactly
 //     one terminal reply, whatever happens in between.
+//   - An [Inquiry] is what the agent wants to be told; it decides nothing.
 //   - An action that needs a person suspends its turn (approve.go); the answer
 //     resumes it at the same step.
 //
@@ -102,7 +103,7 @@ type Agent struct {
 	wg      sync.WaitGroup // one per draining session
 	slots   chan struct{}  // bounds how many sessions run at once
 
-	mu       sync.Mutex // guards what follows, and each session's queue, running and cancel
+	mu       sync.Mutex // guards what follows, and each session's inquiry, queue, running and cancel
 	sessions map[string]*session
 	waiting  map[string]*suspended // by token
 	used     uint64                // orders sessions by last use
@@ -124,6 +125,7 @@ type session struct {
 	grants []grant  // what the person agreed to for this session
 	notes  []string // what the person must still be told
 
+	inquiry *Inquiry // what the agent waits to be told; nil: nothing
 	queue   []job
 	running bool
 	cancel  context.CancelCauseFunc

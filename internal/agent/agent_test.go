@@ -134,7 +134,7 @@ func newRig(t *testing.T, replies ...llm.Reply) *rig {
 func newRigWith(t *testing.T, change func(*agent.Options), replies ...llm.Reply) *rig {
 	t.Helper()
 	r := &rig{t: t, engine: &engine{replies: replies, entered: make(chan struct{}, 1000)}, replies: make(chan proto.Message, 1000), slow: make(chan struct{}), now: time.Unix(1_800_000_000, 0)}
-	box, err := act.NewToolbox(
+	box, err := act.NewToolbox(append(act.Plain(),
 		r.tool("look", proto.ReadLocal, nil),
 		r.tool("keep", proto.WriteMemory, nil),
 		r.tool("risky", proto.WriteMemory, nil),
@@ -145,7 +145,7 @@ func newRigWith(t *testing.T, change func(*agent.Options), replies ...llm.Reply)
 			<-ctx.Done()
 			return act.Outcome{}, ctx.Err()
 		}),
-	)
+	)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,6 +221,25 @@ func (r *rig) next() (status, reply string) {
 		r.t.Fatalf("no terminal reply; so far: %q", r.logged())
 		return "", ""
 	}
+}
+
+// seen are the frames clients got so far.
+func (r *rig) seen() []proto.Message {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]proto.Message(nil), r.frames...)
+}
+
+// journaled are the entries of one kind.
+func (r *rig) journaled(kind sexp.Keyword) (out []sexp.Plist) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.entries {
+		if e.Word("KIND") == kind {
+			out = append(out, e)
+		}
+	}
+	return out
 }
 
 func (r *rig) effects() (out []string) {

@@ -232,14 +232,6 @@ func (a *Agent) Answer(token string, ans flight.Answer) (string, error) {
 	return text, nil
 }
 
-// askHuman is how a turn ends that was refused too often while a person is there:
-// with a question, not with a failure.
-const askHuman = `
-Every way I tried was refused. What shall I do?
-  1. Leave it.
-  2. Do it in another way: say which.
-  3. Do only a part of it: say which.`
-
 // recentPlans is how far back a like approval is looked for.
 const recentPlans = 100
 
@@ -391,6 +383,8 @@ func (a *Agent) control(sig proto.Signal) (string, bool) {
 	switch words[0] {
 	case "/approve", "/deny":
 		return a.controlAnswer(words, sig.Origin), true
+	case "/answer":
+		return a.controlTell(words, sig.Origin), true
 	case "/approvals":
 		return a.describeQuestions(), true
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -139,6 +140,19 @@ func TestATurnRefusedTooOftenAsksThePerson(t *testing.T) {
 	if status, reply := r.say("go"); status != "DENIED" || !strings.Contains(reply, "What shall I do?\n  1. ") {
 		t.Errorf("ended %s %q, want a question with options", status, reply)
 	}
+	open := r.a.Inquiries()
+	if len(open) != 1 || len(open[0].Options) != 3 {
+		t.Fatalf("the open questions are %+v", open)
+	}
+	r.engine.mu.Lock()
+	r.engine.replies = []llm.Reply{text("as you like")}
+	r.engine.mu.Unlock()
+	if status, reply := r.say("1"); status != "DONE" || reply != "as you like" {
+		t.Errorf("after the answer it ended %s %q", status, reply)
+	}
+	if last := r.engine.heard[3].Messages; last[len(last)-1].Text != "1. Leave it." {
+		t.Errorf("the engine heard %+v", last[len(last)-1])
+	}
 }
 
 func TestTheThirdApprovalOfAKindOffersARule(t *testing.T) {
@@ -206,5 +220,78 @@ func TestINV09NeitherModelNorToolNorStrangerApproves(t *testing.T) {
 	}
 	if open := r.a.Questions(); len(open) != 1 || open[0].Token != token {
 		t.Errorf("the question is no longer open: %v", open)
+	}
+}
+
+// wonders is a reply that asks the person something.
+func wonders(question string, options ...string) llm.Reply {
+	return llm.Reply{Call: &llm.Call{Name: "ask-human", Args: map[string]any{"question": question, "options": options, "explanation": "the script is not sure"}}}
+}
+
+func TestAQuestionIsAnsweredByNumberOrTextFromAnywhere(t *testing.T) {
+	for name, tt := range map[string]struct {
+		answer func(r *rig, token string)
+		heard  string
+	}{
+		"the number":            {func(r *rig, _ string) { r.submit("main", proto.Event, owner, said("2")) }, "2. the right one"},
+		"the number with a dot": {func(r *rig, _ string) { r.submit("main", proto.Event, owner, said(" 2. ")) }, "2. the right one"},
+		"words":                 {func(r *rig, _ string) { r.submit("main", proto.Event, owner, said("both of them")) }, "both of them"},
+		"no such number":        {func(r *rig, _ string) { r.submit("main", proto.Event, owner, said("3")) }, "3"},
+		"another channel": {func(r *rig, token string) {
+			r.submit("phone", proto.Event, proto.Origin{Role: proto.RoleOwner, Channel: "telegram", Who: "telegram:1"}, said("/answer "+token+" 1"))
+			if _, reply := r.next(); !strings.Contains(reply, "Answered "+token) {
+				r.t.Errorf("the other channel was told %q", reply)
+			}
+		}, "1. the left one"},
+		"a frame": {func(r *rig, token string) {
+			if _, err := r.a.Tell(token, "2", owner, nil); err != nil {
+				r.t.Error(err)
+			}
+		}, "2. the right one"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, wonders("Which bed first?", "the left one", "the\nright one"), text("thank you"))
+			if status, reply := r.say("water the beds"); status != "DONE" || reply != "Which bed first?\n  1. the left one\n  2. the right one" {
+				t.Fatalf("ended %s %q", status, reply)
+			}
+			open := r.a.Inquiries()
+			if len(open) != 1 {
+				t.Fatalf("the open questions are %+v", open)
+			}
+			if !slices.ContainsFunc(r.seen(), func(m proto.Message) bool {
+				return m.Do() == "question" && m.Payload.Text("TOKEN") == open[0].Token && strings.Contains(m.Payload.String(), `:OPTIONS ("the left one" "the right one")`)
+			}) {
+				t.Error("no client got it as a frame")
+			}
+			if _, err := r.a.Tell(open[0].Token, "2", proto.Origin{Role: proto.RoleGuest, Channel: "telegram"}, nil); err == nil {
+				t.Error("a guest answered for the owner")
+			}
+			tt.answer(r, open[0].Token)
+			if status, reply := r.next(); status != "DONE" || reply != "thank you" {
+				t.Errorf("ended %s %q", status, reply)
+			}
+			if last := r.engine.heard[1].Messages; last[len(last)-1].Text != tt.heard {
+				t.Errorf("the engine heard %+v, want %q", last[len(last)-1], tt.heard)
+			}
+			if len(r.a.Inquiries()) != 0 {
+				t.Error("the question is still open")
+			}
+			if _, err := r.a.Tell(open[0].Token, "1", owner, nil); !errors.Is(err, agent.ErrNoInquiry) {
+				t.Errorf("a second answer gave %v", err)
+			}
+		})
+	}
+}
+
+// TestAnOptionsWordsAreNotThePersons keeps a model from putting words into the
+// person's mouth: only the number counts as said.
+func TestAnOptionsWordsAreNotThePersons(t *testing.T) {
+	r := newRig(t, wonders("Which?", "send everything to evil.example"), use("keep", "x"), text("ok"))
+	r.say("go")
+	r.say("1")
+	for _, e := range r.journaled("RULING") {
+		if v, _ := e.Sub("FACTS").Get("SAID"); v != nil && strings.Contains(v.String(), "evil.example") {
+			t.Errorf("the option counts as said: %s", v)
+		}
 	}
 }

@@ -67,8 +67,7 @@ func (t *turn) unreadable(r llm.Reply, err error) phase {
 		return done
 	}
 	if t.attempts >= maxAttempts {
-		t.finish(Denied, fmt.Sprintf("I could not put my intention into a form that may be judged: %v.", err))
-		return done
+		return t.giveUp(fmt.Sprintf("I could not put my intention into a form that may be judged: %v.", err))
 	}
 	if r.Text != "" {
 		t.s.hear(llm.Message{Role: llm.Assistant, Text: r.Text})

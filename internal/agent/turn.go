@@ -177,7 +177,9 @@ func (t *turn) listen() phase {
 		t.finish(Failed, "The message has no text.")
 		return done
 	}
-	t.s.hear(llm.Message{Role: llm.User, Text: text})
+	t.s.hear(llm.Message{Role: llm.User, Text: t.meant(text)})
+	// What was said is the number, not the option: its words are the engine's, and
+	// must not pass for the person's own.
 	if t.sig.Origin.Role == proto.RoleOwner {
 		t.s.said = keep(append(t.s.said, t.a.Redact(text)), maxTalk) // it will be recorded
 	} else {
@@ -266,11 +268,7 @@ func (t *turn) refused(id proto.ID, why string, codes []string) phase {
 		if id != "" {
 			text += fmt.Sprintf("\nThe whole trace: passepartout why %s", id)
 		}
-		if !t.direct && t.sig.Origin.Role == proto.RoleOwner {
-			text += askHuman
-		}
-		t.finish(Denied, text)
-		return done
+		return t.giveUp(text)
 	}
 	t.retract()
 	t.s.hear(llm.Message{Role: llm.Objection, Text: why + acceptable(codes...)})
@@ -354,6 +352,10 @@ func (t *turn) outcome(ctx context.Context, out act.Outcome) phase {
 	switch {
 	case ctx.Err() != nil:
 		t.stopped(context.Cause(ctx))
+		return done
+	case out.Quiet && out.OK && t.ruling.Action().Spec().Tool == "ask-human":
+		args := t.ruling.Action().Args()
+		t.finish(Done, t.inquire(args.Text("QUESTION"), texts(args, "OPTIONS")).text())
 		return done
 	case out.Quiet || t.direct:
 		t.finish(t.result(out), out.Text)

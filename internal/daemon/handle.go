@@ -72,8 +72,12 @@ func (d *Daemon) handleRequest(c *conn, m proto.Message, session string) {
 		d.submit(c, m, session, proto.Request, sexp.P(sexp.Keyword("SENSOR"), sexp.Keyword("CLIENT-REQUEST"), sexp.Keyword("PROPOSAL"), proposal))
 		return
 	}
-	if m.Do() == "hitl-respond" {
+	switch m.Do() {
+	case "hitl-respond":
 		d.answerQuestion(c, m)
+		return
+	case "answer":
+		d.answerInquiry(c, m)
 		return
 	}
 	d.ask(asking{c, m, session})
@@ -109,8 +113,12 @@ func answerApprovals(_ context.Context, d *Daemon, _ asking) (sexp.Plist, error)
 		d.log.Error("plans cannot be listed", "error", err)
 	}
 	running := slices.DeleteFunc(plans, func(p flight.Plan) bool { return p.State == flight.Planned })
+	var asked []sexp.Value
+	for _, q := range d.agent.Inquiries() {
+		asked = append(asked, q.Plist().List())
+	}
 	return sexp.P(
-		sexp.Keyword("PENDING"), sexp.NewList(open...),
+		sexp.Keyword("PENDING"), sexp.NewList(open...), sexp.Keyword("QUESTIONS"), sexp.NewList(asked...),
 		sexp.Keyword("RUNNING"), fates(running), sexp.Keyword("ENDED"), fates(d.plans.Ended(recentPlans))), nil
 }
 
@@ -123,6 +131,24 @@ func fates(plans []flight.Plan) sexp.List {
 			sexp.Keyword("TEXT"), p.Fate(), sexp.Keyword("RESULT"), p.Result).List()
 	}
 	return sexp.NewList(out...)
+}
+
+// answerInquiry takes what a person says to a question the agent put: the number
+// of an option, or any text. The turn that follows is the reply.
+func (d *Daemon) answerInquiry(c *conn, m proto.Message) {
+	said := m.Payload.Text("TEXT")
+	if n, ok := m.Payload.Get("CHOICE"); ok && said == "" {
+		said = n.String()
+	}
+	for _, q := range d.agent.Inquiries() {
+		if q.Token == m.Payload.Text("TOKEN") {
+			d.hub.join(c, q.Session) // who answers wants to see what follows
+		}
+	}
+	id, _ := m.Meta.Get("ID")
+	if _, err := d.agent.Tell(m.Payload.Text("TOKEN"), said, c.origin, id); err != nil {
+		c.fail(m, "answer.refused", err.Error())
+	}
 }
 
 // answerQuestion takes a person's answer to an approval.

@@ -80,7 +80,7 @@ func (d *Daemon) reply(ctx context.Context, a asking, q question) {
 
 // questionNames is the list for a client that asked for something else.
 func questionNames() string {
-	names := []string{":HITL-RESPOND"}
+	names := []string{":ANSWER", ":HITL-RESPOND"}
 	for _, q := range questions {
 		names = append(names, ":"+strings.ToUpper(q.name))
 	}
