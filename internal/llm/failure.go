@@ -162,6 +162,7 @@ var signs = []struct {
 	{"exceeds the available context size", classContext},
 	{"exceed_context_size", classContext},
 	{"input token count", classContext},
+	{"exceeds the context length", classContext},
 	{"request_too_large", classContext},
 	{"content_policy", classRefused},
 	{"content_filter", classRefused},

@@ -329,7 +329,7 @@ var ollamaFake = fake{
 	refused:  `{"error":"the request was stopped by content_filter"}` + "\n",
 	midError: `{"message":{"content":"Hel"},"done":false}` + "\n" + `{"error":"llama runner process has terminated: signal: killed"}` + "\n",
 	early:    `{"message":{"content":"Hel"},"done":false}` + "\n",
-	tooLong:  status(400, `{"error":"the input exceeds the available context size"}`),
+	tooLong:  status(400, `{"error":"the input length exceeds the context length"}`),
 	noModel:  status(404, `{"error":"model 'test' not found"}`),
 	badKey:   status(401, `{"error":"unauthorized"}`),
 }

@@ -245,6 +245,7 @@ func (e *Engine) offered(ctx context.Context, p Provider, fresh bool) ([]ModelIn
 	if err != nil {
 		return nil, err
 	}
+	e.windows(ctx, p, ms)
 	e.mu.Lock()
 	e.catalogs[p.Name] = catalog{e.o.Now(), ms}
 	for _, m := range ms {
@@ -254,6 +255,27 @@ func (e *Engine) offered(ctx context.Context, p Provider, fresh bool) ([]ModelIn
 	}
 	e.mu.Unlock()
 	return ms, nil
+}
+
+// maxWindows is how many models are asked one by one for their context.
+const maxWindows = 64
+
+// windows completes a list of Ollama's, which does not say how long a prompt each
+// model holds. What is not answered stays unknown.
+func (e *Engine) windows(ctx context.Context, p Provider, ms []ModelInfo) {
+	for i := range ms[:min(len(ms), maxWindows)] {
+		c, ok := e.candidate(p.Name + "/" + ms[i].ID)
+		if !ok || ms[i].Window > 0 {
+			continue
+		}
+		o, ok := c.backend.(*ollama)
+		if !ok {
+			return
+		}
+		if n, err := o.context(ctx); err == nil {
+			ms[i].Window = n
+		}
+	}
 }
 
 // The lists of all dialects, read by one structure: fields that are not of the

@@ -82,7 +82,9 @@ type ollamaMessage struct {
 
 func (c *ollama) body(req Request, window int, words bool) (map[string]any, int) {
 	system := req.System
-	b := map[string]any{"model": c.model, "stream": true}
+	// Unless it is told not to, Ollama drops the oldest messages of a prompt that is
+	// too long and says nothing: what it then counts is short and looks well.
+	b := map[string]any{"model": c.model, "stream": true, "truncate": false, "shift": false}
 	if len(req.Tools) > 0 {
 		if words {
 			system += inWords(req.Tools)
@@ -169,7 +171,7 @@ func (c *ollama) ask(ctx context.Context, req Request, sink func(string), window
 	if err != nil {
 		return Reply{}, err
 	}
-	if a.usage.In >= asked-1 {
+	if a.usage.In >= asked-1 { // an older one, which cuts all the same
 		return Reply{}, c.fail(classContext, true, "the prompt filled all %d tokens of the context, so its beginning was cut off", asked)
 	}
 	return c.finish(a)
