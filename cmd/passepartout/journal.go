@@ -80,7 +80,9 @@ func (a *app) journalVerify() error {
 func (a *app) whyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "why [ID]", Short: "Explain a decision: every gate, its verdict, code, reason and rule",
-		Long: "Explain the decision of that id, or the last one. The start of an id is enough.",
+		Long: `Explain the decision of that id; the start of an id is enough. Without one, explain
+the last decision about something to be done: that a reply may be shown is rarely
+the question.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return a.why(strings.Join(args, "")) },
 	}
@@ -104,10 +106,11 @@ func (a *app) why(id string) error {
 	return explain(a.out, ruling, outcome)
 }
 
-// findRuling is the ruling whose id starts with id, the last of all when id is
-// empty, and its outcome if it had one.
+// findRuling is the ruling whose id starts with id, and its outcome if it had one.
+// For an empty id it is the last that was not just about showing a reply, or the
+// last of all.
 func findRuling(dir, id string) (ruling, outcome sexp.Plist, err error) {
-	found := 0
+	found, deed := 0, sexp.Plist{}
 	for e, err := range journal.Read(dir) {
 		if err != nil {
 			return ruling, outcome, err
@@ -120,6 +123,9 @@ func findRuling(dir, id string) (ruling, outcome sexp.Plist, err error) {
 				}
 				ruling, found = p, found+1
 			}
+			if !onlySpeaks(p) {
+				deed = p
+			}
 		}
 	}
 	switch {
@@ -129,8 +135,15 @@ func findRuling(dir, id string) (ruling, outcome sexp.Plist, err error) {
 		return ruling, outcome, fmt.Errorf("the journal holds no ruling %q", id)
 	case found > 1 && id != "":
 		return ruling, outcome, fmt.Errorf("%d rulings start with %q: give more of the id", found, id)
+	case id == "" && deed.Len() > 0:
+		ruling = deed
 	}
 	return ruling, outcomeOf(dir, ruling.Text("ID")), nil
+}
+
+// onlySpeaks reports whether a ruling let a reply be shown.
+func onlySpeaks(ruling sexp.Plist) bool {
+	return ruling.Sub("ACTION").Word("VERB") == "MESSAGE" && ruling.Sub("TRACE").Word("DECISION") == "ALLOW"
 }
 
 func outcomeOf(dir, id string) sexp.Plist {

@@ -25,6 +25,7 @@ import (
 	"encoding/base32"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -160,6 +161,9 @@ func (d *Daemon) build(ctx context.Context) error {
 		d.log.Warn("the journal had a torn end", "recovery", rec.String())
 	}
 	if d.memory, err = d.openMemory(ctx); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("there is no folder of notes at %s: make it, or set MEMEX_DIR to yours, or look around first with `passepartout --demo`", d.s.MemexDir)
+		}
 		return fmt.Errorf("memex %s: %w", d.s.MemexDir, err)
 	}
 	d.mirror = fovea.NewMirror(recall.Options{})
