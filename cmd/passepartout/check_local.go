@@ -15,13 +15,14 @@ func (a *app) bench() (*daemon.Bench, error) {
 }
 
 // localChecker judges as the daemon would: this user's settings, the permissions
-// and rules in the memex, links and scripts as they are on disk.
+// and rules in the memex, the gates of skills, links and scripts as they are on
+// disk.
 func (a *app) localChecker() (*checker, error) {
 	b, err := a.bench()
 	if err != nil {
 		return nil, err
 	}
 	c := &checker{policy: b.Policy, vocabulary: b.Vocabulary, world: b.World}
-	c.chain, err = gate.Standard(b.Policy, b.Vocabulary)
+	c.chain, err = gate.Standard(b.Policy, b.Vocabulary, b.Gates...)
 	return c, err
 }

@@ -9,9 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"passepartout/internal/daemon"
 	"passepartout/internal/gate"
-	"passepartout/internal/proto"
 	"passepartout/internal/sexp"
+	"passepartout/internal/skill"
 )
 
 // policyCommand works on policies: their rules' examples, the record they made,
@@ -28,7 +29,8 @@ func (a *app) policyTestCommand() *cobra.Command {
 		Short: "Run the examples of the rules",
 		Long: `Run the match and no-match examples of every rule, in the files named or in the
 memex's system/rules.org. An example of an allow rule must also not be refused by
-a gate, because no rule can lift a refusal.`,
+a gate, a skill's included, because no rule can lift a refusal. Without a file the
+skills are tested too: each is loaded, which runs its own tests.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, files []string) error { return a.policyTest(files) },
 	}
@@ -62,7 +64,11 @@ func (a *app) policyTest(files []string) error {
 		}
 		rules = append(rules, more...)
 	}
-	results, failed := testRules(rules, b.Policy, b.Vocabulary)
+	results, failed := testRules(rules, b)
+	if len(files) == 0 {
+		more, bad := testSkills(b.Skills)
+		results, failed = append(results, more...), failed+bad
+	}
 	if a.json {
 		err = a.printJSON(results)
 	} else {
@@ -74,17 +80,28 @@ func (a *app) policyTest(files []string) error {
 	return err
 }
 
-func testRules(rules []gate.Rule, p gate.Policy, v *proto.Vocabulary) (results []ruleResult, failed int) {
+func testRules(rules []gate.Rule, b *daemon.Bench) (results []ruleResult, failed int) {
 	results = []ruleResult{}
 	for _, r := range rules {
 		one := ruleResult{Rule: r.Name, Where: r.Where, Examples: len(r.Match) + len(r.NoMatch)}
-		if err := gate.TestRule(r, p, v); err != nil {
+		if err := gate.TestRule(r, b.Policy, b.Vocabulary, b.Gates...); err != nil {
 			one.Error = err.Error()
 			failed++
 		}
 		results = append(results, one)
 	}
 	return results, failed
+}
+
+// testSkills tells how loading the skills went, which runs their tests.
+func testSkills(set *skill.Set) (results []ruleResult, failed int) {
+	for _, k := range set.Skills {
+		results = append(results, ruleResult{Rule: "skill " + k.Name, Where: k.File, Examples: k.Tests})
+	}
+	for _, p := range set.Problems {
+		results = append(results, ruleResult{Rule: "skill " + p.Name, Where: p.File, Error: p.Error()})
+	}
+	return results, len(set.Problems)
 }
 
 func (a *app) printRuleResults(results []ruleResult) error {

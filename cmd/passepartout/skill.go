@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"passepartout/internal/daemon"
+	"passepartout/internal/sexp"
 	"passepartout/internal/skill"
 )
 
@@ -88,14 +90,60 @@ type skillRow struct {
 	Gate         bool     `json:"gate"`
 	Tools        []string `json:"tools,omitempty"`
 	Tests        int      `json:"tests"`
+	Hooks        []string `json:"hooks,omitempty"`
+	Prompt       bool     `json:"prompt"`
 	Capabilities []string `json:"capabilities,omitempty"`
 	Granted      []string `json:"granted,omitempty"`
+	Usage        *usage   `json:"usage,omitempty"` // of the running daemon's
+}
+
+// usage is what a running daemon says about a skill.
+type usage struct {
+	Calls       int64  `json:"calls"`
+	Failures    int64  `json:"failures"`
+	Steps       int64  `json:"steps"`
+	Quarantined bool   `json:"quarantined"`
+	LastFailure string `json:"last_failure,omitempty"`
+}
+
+func (u *usage) String() string {
+	if u == nil || u.Calls == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%d calls", u.Calls)
+	if u.Failures > 0 {
+		text += fmt.Sprintf(", %d failed", u.Failures)
+	}
+	if u.Quarantined {
+		text += ", in quarantine"
+	}
+	return text
+}
+
+// usages asks a daemon that runs what the skills have done; it starts none.
+func (a *app) usages() map[string]*usage {
+	started := a.noStart
+	a.noStart = true
+	defer func() { a.noStart = started }()
+	p, err := a.inquire(context.Background(), "", sexp.P(sexp.Keyword("ACTION"), sexp.Keyword("SKILLS")))
+	if err != nil {
+		return nil // none runs
+	}
+	out := map[string]*usage{}
+	for _, r := range rows(p, "SKILLS") {
+		quarantined, _ := r.Get("QUARANTINED")
+		out[r.Text("NAME")] = &usage{
+			Calls: number(r, "CALLS"), Failures: number(r, "FAILURES"), Steps: number(r, "STEPS"),
+			Quarantined: !sexp.IsNil(quarantined), LastFailure: printable(r.Text("LAST-FAILURE")),
+		}
+	}
+	return out
 }
 
 func skillRowOf(k *skill.Skill) skillRow {
 	r := skillRow{
 		Name: k.Name, File: k.File, Digest: k.Digest.String(), Priority: k.Priority, Gate: k.Gate() != nil, Tests: k.Tests,
-		Capabilities: k.Wants, Granted: k.Has,
+		Capabilities: k.Wants, Granted: k.Has, Prompt: k.Speaks(), Hooks: k.Events(),
 	}
 	if tools, err := k.Tools(); err == nil {
 		for _, t := range tools {
@@ -111,20 +159,20 @@ func (a *app) skillList() error {
 		return err
 	}
 	set := l.Set()
+	all := skillRows(set, a.usages())
 	if a.json {
 		return a.printJSON(struct {
 			Skills   []skillRow `json:"skills"`
 			Guides   []string   `json:"guides"`
 			Problems []string   `json:"problems"`
-		}{skillRows(set), guideNames(set), problemTexts(set)})
+		}{all, guideNames(set), problemTexts(set)})
 	}
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	for _, k := range set.Skills {
-		r := skillRowOf(k)
-		fmt.Fprintf(w, "%s\t%s\t%d tests\t%s\n", r.Name, strings.Join(parts(r), ", "), r.Tests, r.File)
+	for _, r := range all {
+		fmt.Fprintf(w, "%s\t%s\t%d tests\t%s\t%s\n", r.Name, strings.Join(parts(r), ", "), r.Tests, r.Usage, r.File)
 	}
 	for _, g := range set.Guides {
-		fmt.Fprintf(w, "%s\tguide\t\t%s\n", g.Name, g.File)
+		fmt.Fprintf(w, "%s\tguide\t\t\t%s\n", g.Name, g.File)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -132,10 +180,12 @@ func (a *app) skillList() error {
 	return a.tellProblems(set)
 }
 
-func skillRows(set *skill.Set) []skillRow {
+func skillRows(set *skill.Set, used map[string]*usage) []skillRow {
 	out := make([]skillRow, 0, len(set.Skills))
 	for _, k := range set.Skills {
-		out = append(out, skillRowOf(k))
+		r := skillRowOf(k)
+		r.Usage = used[k.Name]
+		out = append(out, r)
 	}
 	return out
 }
@@ -171,8 +221,14 @@ func parts(r skillRow) []string {
 	case len(r.Granted) > 0:
 		out = append(out, "may use "+strings.Join(r.Granted, " "))
 	}
-	if len(out) == 0 {
+	if len(r.Hooks) > 0 {
+		out = append(out, "hooks "+strings.Join(r.Hooks, " "))
+	}
+	if r.Prompt {
 		out = append(out, "prompt")
+	}
+	if len(out) == 0 {
+		out = append(out, "library")
 	}
 	return out
 }
@@ -217,10 +273,19 @@ func (a *app) skillShow(name string) error {
 	if err != nil {
 		return err
 	}
+	r := skillRowOf(k)
+	r.Usage = a.usages()[name]
 	if a.json {
-		return a.printJSON(skillRowOf(k))
+		return a.printJSON(r)
 	}
-	_, err = fmt.Fprintf(a.out, "# %s: %s; %d tests; sha256 %s\n%s", k.Name, strings.Join(parts(skillRowOf(k)), ", "), k.Tests, k.Digest, k.Source())
+	fmt.Fprintf(a.out, "# %s: %s; %d tests; sha256 %s\n", k.Name, strings.Join(parts(r), ", "), k.Tests, k.Digest)
+	if text := r.Usage.String(); text != "" {
+		fmt.Fprintf(a.out, "# %s; %d steps\n", text, r.Usage.Steps)
+	}
+	if r.Usage != nil && r.Usage.LastFailure != "" {
+		fmt.Fprintf(a.out, "# last failure: %s\n", r.Usage.LastFailure)
+	}
+	_, err = a.out.Write(k.Source())
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"passepartout/internal/gate"
 	"passepartout/internal/proto"
 	"passepartout/internal/secret"
+	"passepartout/internal/skill"
 )
 
 // A Bench judges actions as the daemon of the same settings would, while none
@@ -12,6 +13,8 @@ type Bench struct {
 	Vocabulary *proto.Vocabulary
 	Policy     gate.Policy
 	World      gate.World
+	Skills     *skill.Set  // empty where there are none
+	Gates      []gate.Gate // those of skills, which judge too
 }
 
 // OpenBench reads the policy of these settings. Of the memex only the policy's
@@ -31,8 +34,14 @@ func OpenBench(s Settings) (*Bench, error) {
 	if err != nil {
 		return nil, err
 	}
+	set := &skill.Set{}
+	var gates []gate.Gate
+	if d.skills != nil {
+		set = d.skills.Set()
+		gates = append(set.Gates(), set.Drafts())
+	}
 	return &Bench{
-		Vocabulary: table.Vocabulary(), Policy: pol,
+		Skills: set, Gates: gates, Vocabulary: table.Vocabulary(), Policy: pol,
 		World: world{scanner: secret.Default().WithValues(s.Secrets), vault: s.Vault},
 	}, nil
 }

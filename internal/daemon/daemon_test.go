@@ -211,7 +211,7 @@ func TestINV04AClientSentRequestCannotReachAnActuatorUngated(t *testing.T) {
 func TestClientsCannotClaimTheKernelsSensors(t *testing.T) {
 	h := open(t, settings(t))
 	p := h.connect()
-	for _, sensor := range []string{"HEARTBEAT", "TOOL-OUTPUT", "APPROVAL-REQUIRED", "CRON", "REPL-EVAL", "LOOP-ERROR"} {
+	for _, sensor := range []string{"HEARTBEAT", "TOOL-OUTPUT", "APPROVAL-REQUIRED", "CRON", "LOOP-ERROR"} {
 		m := p.request(data(t, `(:TYPE :EVENT :META (:SOURCE :SYSTEM) :PAYLOAD (:SENSOR :`+sensor+` :TEXT "/approve"))`))
 		if m.Payload.Word("STATUS") != "FAILED" || m.Payload.Text("CODE") != "event.sensor" {
 			t.Errorf("%s: %s", sensor, m.Value())

@@ -52,6 +52,8 @@ func (d *Daemon) handleEvent(c *conn, m proto.Message, session string) {
 	case "user-input", "chat-message":
 		text := m.Payload.Text("TEXT")
 		d.submit(c, m, session, proto.Event, sexp.P(sexp.Keyword("SENSOR"), sexp.Keyword("USER-INPUT"), sexp.Keyword("TEXT"), text))
+	case "repl-eval":
+		d.askFor("repl-eval", asking{c, m, session})
 	case "interrupt":
 		stopped := d.agent.Interrupt(session)
 		text := "Nothing was running."
@@ -60,7 +62,7 @@ func (d *Daemon) handleEvent(c *conn, m proto.Message, session string) {
 		}
 		c.answer(m, sexp.P(sexp.Keyword("ACTION"), sexp.Keyword("INTERRUPT"), sexp.Keyword("TEXT"), text, sexp.Keyword("STATUS"), sexp.Keyword("DONE")))
 	default:
-		c.fail(m, "event.sensor", fmt.Sprintf("a client may report :USER-INPUT, :CHAT-MESSAGE and :INTERRUPT, found %q", m.Sensor()))
+		c.fail(m, "event.sensor", fmt.Sprintf("a client may report :USER-INPUT, :CHAT-MESSAGE, :REPL-EVAL and :INTERRUPT, found %q", m.Sensor()))
 	}
 }
 

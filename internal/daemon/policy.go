@@ -177,7 +177,7 @@ func (p *policySource) build() (*gate.Chain, error) {
 	}
 	var extra []gate.Gate
 	if p.set != nil {
-		extra = p.set.Gates()
+		extra = append(p.set.Gates(), p.set.Drafts())
 	}
 	c, err := gate.Standard(pol, p.vocabulary, extra...)
 	if err != nil {

@@ -42,17 +42,21 @@ var questions = []question{
 	{name: "models-use", waits: true, answer: answerModelsUse},
 	{name: "cost", waits: true, answer: answerCost},
 	{name: "prompt", waits: true, answer: answerPrompt},
+	{name: "skills", answer: answerSkills},
+	{name: "repl-eval", waits: true, answer: answerEval},
 }
 
 // ask answers a client's question, or says which ones there are.
-func (d *Daemon) ask(a asking) {
+func (d *Daemon) ask(a asking) { d.askFor(a.message.Do(), a) }
+
+func (d *Daemon) askFor(name string, a asking) {
 	c, m := a.conn, a.message
-	i := slices.IndexFunc(questions, func(q question) bool { return q.name == m.Do() })
+	i := slices.IndexFunc(questions, func(q question) bool { return q.name == name })
 	switch {
 	case i < 0:
-		c.fail(m, "request.action", fmt.Sprintf("a request without :TARGET may be %s, found %q", questionNames(), m.Do()))
+		c.fail(m, "request.action", fmt.Sprintf("a request without :TARGET may be %s, found %q", questionNames(), name))
 	case !questions[i].anyone && c.origin.Role != proto.RoleOwner:
-		c.fail(m, "request.role", fmt.Sprintf("only the owner may ask for %s", m.Do()))
+		c.fail(m, "request.role", fmt.Sprintf("only the owner may ask for %s", name))
 	case !questions[i].waits:
 		d.reply(context.Background(), a, questions[i])
 	default:

@@ -2,13 +2,16 @@ package daemon
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"passepartout/internal/act"
 	"passepartout/internal/agent"
+	"passepartout/internal/journal"
 	"passepartout/internal/memory"
 	"passepartout/internal/proto"
 	"passepartout/internal/sexp"
@@ -21,12 +24,8 @@ func (d *Daemon) openSkills() (*skill.Library, error) {
 	if d.s.SkillsDir == "" {
 		return nil, nil
 	}
-	now := d.now
-	if now == nil {
-		now = time.Now
-	}
 	return skill.Open(skill.Options{
-		Dir: d.s.SkillsDir, Grants: SkillGrants(d.s.StateDir), Bundled: skill.Bundled(), Memory: skillMemory{d.memory}, Now: now,
+		Dir: d.s.SkillsDir, Grants: SkillGrants(d.s.StateDir), Bundled: skill.Bundled(), Memory: skillMemory{d.memory}, Journal: d.lastEntries, Now: d.clock,
 	})
 }
 
@@ -40,49 +39,169 @@ func tellSkills(log *slog.Logger, set *skill.Set) {
 	}
 }
 
-// skillTools are the tools skills declare, as they are when the daemon starts, and
-// the one that reads guides. A skill cannot take the name of a compiled-in tool.
+// lastEntries is the journal as skills with the capability see it: what it holds
+// was cleaned before it was written.
+func (d *Daemon) lastEntries(limit int) []sexp.Plist {
+	es, err := journal.Tail(filepath.Join(d.s.StateDir, "journal"), limit)
+	if err != nil && d.log != nil { // there is none while nothing runs
+		d.log.Error("the journal cannot be shown to a skill", "error", err)
+	}
+	out := make([]sexp.Plist, 0, len(es))
+	for _, e := range slices.Backward(es) {
+		out = append(out, e.Body)
+	}
+	return out
+}
+
+// skillTools are the tools skills declare, as they are when the daemon starts, the
+// ones that make skills, and the one that reads guides. A skill cannot take the
+// name of a compiled-in tool.
 func (d *Daemon) skillTools(ours []act.Tool) []act.Tool {
 	if d.skills == nil {
 		return nil
 	}
+	out := d.makingSkills()
+	if len(d.skills.Set().Guides) > 0 {
+		out = append(out, d.guideTool())
+	}
 	taken := map[string]bool{"shell": true, "run-tests": true, "read-guide": true}
-	for _, t := range ours {
+	for _, t := range slices.Concat(ours, out) {
 		taken[t.Name] = true
 	}
-	var out []act.Tool
 	for _, t := range d.skills.Set().Tools() {
-		if taken[t.Name] {
-			continue
+		if !taken[t.Name] {
+			out = append(out, act.Tool{Name: t.Name, Doc: t.Doc, Effect: proto.ReadLocal, Params: t.Params, Run: d.runSkillTool(t.Name)})
 		}
-		out = append(out, act.Tool{Name: t.Name, Doc: t.Doc, Effect: proto.ReadLocal, Params: t.Params, Run: d.runSkillTool(t.Name)})
 	}
-	if len(d.skills.Set().Guides) > 0 {
-		out = append(out, act.Tool{
-			Name: "read-guide", Doc: "Read one of the installed guides.", Effect: proto.ReadLocal,
-			Params: []proto.Param{{Name: "NAME", Type: proto.Text, Required: true, Doc: "the guide's name"}},
+	return out
+}
+
+// makingSkills are the tools with which a model drafts a skill. Trying one has no
+// effect; creating one is for a person to approve, who is shown what it does, and
+// only one that works gets so far.
+func (d *Daemon) makingSkills() []act.Tool {
+	params := []proto.Param{
+		{Name: "NAME", Type: proto.Text, Required: true, Doc: "small letters and hyphens"},
+		{Name: "CONTENT", Type: proto.Text, Means: proto.Content, Required: true, Doc: "the Org file: prose, lisp blocks, and at least one deftest"},
+	}
+	return []act.Tool{
+		{
+			Name: "try-skill", Doc: "Load the draft of a skill into a jail and run its tests, without installing it.", Effect: proto.ReadLocal, Params: params,
 			Run: func(_ context.Context, c act.Call) (act.Outcome, error) {
-				g, err := d.skills.Set().Guide(c.Text("NAME"))
+				k, err := d.skills.Set().Draft(c.Text("NAME"), []byte(c.Text("CONTENT")))
 				if err != nil {
 					return act.Failed("%v", err), nil
 				}
-				return act.Outcome{OK: true, Text: g.Text, Taint: proto.Taint{Untrusted: true}}, nil
+				return act.Outcome{OK: true, Text: fmt.Sprintf("%s loads and passes its %d tests.\n%s", k.Name, k.Tests, k.Log)}, nil
 			},
-		})
+		},
+		{
+			Name: skill.CreateSkill, Doc: "Install a skill that works, after a person has approved it.", Effect: proto.Rewrite, Params: params,
+			Run: func(_ context.Context, c act.Call) (act.Outcome, error) {
+				k, err := d.skills.Install(c.Text("NAME"), []byte(c.Text("CONTENT")))
+				if err != nil {
+					return act.Failed("%v", err), nil
+				}
+				text := fmt.Sprintf("The skill %s is installed; its %d tests pass. Its tools are offered from the next start on.", k.Name, k.Tests)
+				if len(k.Wants) > 0 {
+					text += fmt.Sprintf(" To let it use what it asks for: passepartout skill grant %s %s", k.Name, strings.Join(k.Wants, " "))
+				}
+				return act.Outcome{OK: true, Text: text}, nil
+			},
+		},
 	}
-	return out
+}
+
+func (d *Daemon) guideTool() act.Tool {
+	return act.Tool{
+		Name: "read-guide", Doc: "Read one of the installed guides.", Effect: proto.ReadLocal,
+		Params: []proto.Param{{Name: "NAME", Type: proto.Text, Required: true, Doc: "the guide's name"}},
+		Run: func(_ context.Context, c act.Call) (act.Outcome, error) {
+			g, err := d.skills.Set().Guide(c.Text("NAME"))
+			if err != nil {
+				return act.Failed("%v", err), nil
+			}
+			return act.Outcome{OK: true, Text: g.Text, Taint: proto.Taint{Untrusted: true}}, nil
+		},
+	}
 }
 
 // runSkillTool calls the tool as the version of its skill in force has it. What it
 // returns may hold anything the skill has read.
 func (d *Daemon) runSkillTool(name string) func(context.Context, act.Call) (act.Outcome, error) {
-	return func(_ context.Context, c act.Call) (act.Outcome, error) {
+	return func(ctx context.Context, c act.Call) (act.Outcome, error) {
 		got, err := d.skills.Set().CallTool(name, c.Args)
 		if err != nil {
 			return act.Failed("%v", err), nil
 		}
-		return act.Outcome{OK: true, Text: got.Text, Taint: proto.Taint{Untrusted: true}}, nil
+		text := got.Text
+		if len(got.Signals) > 0 && c.Origin.Channel == skillChannel {
+			text += "\n[what it wanted to say of its own accord was dropped: it was called because of a skill]"
+			got.Signals = nil
+		}
+		d.hearSkill(ctx, got)
+		return act.Outcome{OK: true, Text: text, Taint: proto.Taint{Untrusted: true}}, nil
 	}
+}
+
+// skillChannel is where signals of skills come from.
+const skillChannel = "skill"
+
+// maxInjected is how many signals one call of a skill may cause.
+const maxInjected = 8
+
+// hearSkill takes what a call of a skill injected: proposals go to the gates, texts
+// become turns of a session of the skill's own, and other sensors go to the skill
+// that handles them, if any does. All of it comes from a job: it can answer no
+// question and give no command.
+func (d *Daemon) hearSkill(ctx context.Context, a skill.Answer) {
+	for i, m := range a.Signals {
+		if i == maxInjected {
+			d.log.Warn("a skill says too much at once; the rest is dropped", "skill", a.Skill, "dropped", len(a.Signals)-i)
+			return
+		}
+		if err := d.hearOne(ctx, a.Skill, m); err != nil {
+			d.log.Warn("what a skill said is dropped", "skill", a.Skill, "error", err)
+		}
+	}
+}
+
+func (d *Daemon) hearOne(ctx context.Context, from string, m sexp.Plist) error {
+	payload := m.Sub("PAYLOAD")
+	sig := proto.Signal{
+		ID: d.newID("s"), Kind: proto.Event, Session: skillChannel + "/" + from, At: d.clock(),
+		Origin: proto.Origin{Role: proto.RoleJob, Channel: skillChannel, Who: from}, Taint: proto.Taint{Untrusted: true},
+	}
+	sensor := strings.ToLower(string(payload.Word("SENSOR")))
+	switch {
+	case m.Word("TYPE") == "REQUEST":
+		sig.Kind = proto.Request
+		sig.Body = sexp.P(sexp.Keyword("SENSOR"), sexp.Keyword("CLIENT-REQUEST"), sexp.Keyword("PROPOSAL"), m.List())
+	case m.Word("TYPE") != "EVENT":
+		return fmt.Errorf("want an :EVENT or a :REQUEST, found %s", m.Word("TYPE"))
+	case sensor == "user-input" || sensor == "chat-message":
+		sig.Body = sexp.P(sexp.Keyword("SENSOR"), sexp.Keyword("CHAT-MESSAGE"), sexp.Keyword("TEXT"), payload.Text("TEXT"))
+	default:
+		for _, h := range d.skills.Set().Handlers() {
+			if h.Event == sensor {
+				got, err := d.skills.Set().Call(ctx, h, m)
+				if err == nil {
+					d.log.Info("handled", "sensor", sensor, "by", h.Skill, "from", from, "answer", got.Text)
+				}
+				return err
+			}
+		}
+		return fmt.Errorf("nobody handles the sensor %q", sensor)
+	}
+	return d.agent.Submit(sig, sexp.Nil)
+}
+
+// clock is the time as the daemon sees it.
+func (d *Daemon) clock() time.Time {
+	if d.now != nil {
+		return d.now()
+	}
+	return time.Now()
 }
 
 // withSkills adds what skills have to say to the prompt.

@@ -260,13 +260,13 @@ func judgeRules(v *view) Verdict {
 // TestRule runs a rule's examples under a policy: each must match or not match as
 // it says, and what an allow rule matches must not be refused by a gate, because
 // then the rule promises what nobody may have.
-func TestRule(r Rule, p Policy, v *proto.Vocabulary) error {
+func TestRule(r Rule, p Policy, v *proto.Vocabulary, extra ...Gate) error {
 	p.Rules = []Rule{r}
 	rules, err := newRuleset(p)
 	if err != nil {
 		return err
 	}
-	c, err := New(v, p.Digest(), nil, standardGates(p, v)...)
+	c, err := New(v, p.Digest(), nil, append(standardGates(p, v), extra...)...)
 	if err != nil {
 		return err
 	}

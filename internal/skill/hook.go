@@ -23,6 +23,7 @@ type Hook struct {
 
 // An Answer is what a call came to.
 type Answer struct {
+	Skill   string
 	Text    string // what it returned, if that was a text
 	True    bool   // what it returned was not NIL
 	Signals []sexp.Plist
@@ -90,7 +91,7 @@ func (s *Skill) callRegistered(h Hook, event sexp.Plist) (sexp.Plist, error) {
 // answer reads what a call came to. A skill that may not signal does not.
 func (s *Skill) answer(p sexp.Plist) Answer {
 	truth, _ := p.Get("TRUE")
-	out := Answer{Text: p.Text("TEXT"), True: !sexp.IsNil(truth)}
+	out := Answer{Skill: s.Name, Text: p.Text("TEXT"), True: !sexp.IsNil(truth)}
 	if s.caps&signalsCap == 0 {
 		return out
 	}

@@ -58,7 +58,7 @@ func Open(o Options) (*Library, error) {
 	if _, err := l.jail.image(); err != nil {
 		return nil, fmt.Errorf("skills: %w", err)
 	}
-	l.cur.Store(&Set{})
+	l.cur.Store(&Set{jail: l.jail})
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.seen = l.look()
@@ -78,6 +78,10 @@ func (l *Library) Refresh() *Set {
 		return l.cur.Load()
 	}
 	defer l.mu.Unlock()
+	return l.refresh()
+}
+
+func (l *Library) refresh() *Set {
 	seen := l.look()
 	if slices.EqualFunc(seen, l.seen, stamp.same) {
 		return l.cur.Load()
@@ -116,7 +120,7 @@ const guideFile = "SKILL.md"
 // load makes the next generation. What did not change is taken over with its
 // account; what does not load stays as it was.
 func (l *Library) load() *Set {
-	old, next := l.cur.Load(), &Set{}
+	old, next := l.cur.Load(), &Set{jail: l.jail}
 	grants, err := LoadGrants(l.opt.Grants)
 	if err != nil {
 		next.Problems = append(next.Problems, Problem{Name: "grants", File: l.opt.Grants, Err: fmt.Errorf("nothing is granted: %w", err)})
@@ -288,28 +292,30 @@ func (l *Library) Try(path string) (*Skill, error) {
 	if err != nil {
 		return nil, err
 	}
-	src, err := parse(name, path, raw)
-	if err != nil {
-		return nil, err
-	}
-	all := map[string]*source{}
-	for _, k := range l.Set().Skills {
-		all[k.Name] = k.src
-	}
-	all[name] = src
-	ord := arrange(all)
-	if err := ord.failed[name]; err != nil {
-		return nil, err
-	}
-	var deps []*source
-	for _, b := range ord.below[name] {
-		deps = append(deps, all[b])
-	}
 	grants, err := LoadGrants(l.opt.Grants)
 	if err != nil {
 		return nil, err
 	}
-	return l.jail.skill(src, deps, ord.below[name], grants)
+	return l.Set().try(name, path, raw, grants)
+}
+
+// Install tries a draft once more, writes it among the installed skills and puts
+// it into force.
+func (l *Library) Install(name string, text []byte) (*Skill, error) {
+	k, err := l.Set().Draft(name, text)
+	if err != nil {
+		return nil, err
+	}
+	if err := WriteFile(filepath.Join(l.opt.Dir, k.Name+".org"), text, 0o600); err != nil {
+		return nil, err
+	}
+	l.mu.Lock() // unlike Refresh, wait: the caller will say that it is in force
+	l.refresh()
+	l.mu.Unlock()
+	if now, ok := l.Set().Find(k.Name); !ok || now.Digest != k.Digest {
+		return nil, fmt.Errorf("%s was written and is not in force: %v", k.Name, l.Set().Problems)
+	}
+	return k, nil
 }
 
 // Source is the file a skill was loaded from, as it was read.

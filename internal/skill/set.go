@@ -19,6 +19,8 @@ type Set struct {
 	Skills   []*Skill
 	Guides   []Guide
 	Problems []Problem
+
+	jail *jail // in which drafts are tried
 }
 
 // A Problem is why a file is not in force as it stands.

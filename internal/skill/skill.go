@@ -10,6 +10,10 @@
 //     load leaves the last good one in the set, with a [Problem] beside it.
 //   - [Skill] is one of them. [Skill.Gate] adapts its deterministic function to a
 //     gate that can only tighten; [Skill.Tools] and [Set.Mandates] are the rest.
+//   - [Hook] is a function of a skill that others may call, with [Set.Call]: on an
+//     event, for a sensor of its own, or as the condition of a job.
+//   - [Set.Draft] and [Library.Install] are how a skill that a model drafted comes
+//     in: tried by a gate, approved by a person, tried again and put into force.
 //   - [Grants] is what the user lets skills use, pinned to the bytes of the file.
 //   - [Guide] is an Agent Skill, a folder with a SKILL.md: text for a model, told by
 //     its description and read only when asked for.
@@ -84,6 +88,14 @@ func (s *Skill) Usage() Usage {
 }
 
 func (s *Skill) quarantined() bool { return s.strikes.Load() >= maxFailures }
+
+// Speaks reports whether the skill adds to what a model is told.
+func (s *Skill) Speaks() bool { return s.mandate != nil || s.prompt != nil }
+
+// Events are what the skill's hooks and handlers wait for.
+func (s *Skill) Events() []string {
+	return append(textList(s.about, "HOOKS"), textList(s.about, "HANDLERS")...)
+}
 
 // newSkill takes the functions of a loaded skill out of its image.
 func newSkill(src *source, below []string, caps lisp.Caps, l loaded) (*Skill, error) {
