@@ -19,6 +19,7 @@ import (
 // key: they are there when they answer.
 func modelSettings(cfg *config.Config) (daemon.Models, error) {
 	m := daemon.Models{
+		Prices:  map[string]llm.Price{},
 		Timeout: cfg.RequestTimeout, Tokens: cfg.ContextTokens, Consensus: cfg.Consensus, Record: cfg.RecordFile,
 		Providers: []llm.Provider{
 			{Name: "ollama", Base: cfg.OllamaURL},
@@ -39,6 +40,13 @@ func modelSettings(cfg *config.Config) (daemon.Models, error) {
 			return m, fmt.Errorf("PASSEPARTOUT_MODELS: %w", err)
 		}
 		m.Routes = append(m.Routes, r)
+	}
+	for _, text := range cfg.Prices {
+		name, price, err := llm.ParsePrice(text)
+		if err != nil {
+			return m, fmt.Errorf("PASSEPARTOUT_PRICES: %w", err)
+		}
+		m.Prices[name] = price
 	}
 	for _, c := range []struct {
 		key, text string
@@ -118,7 +126,9 @@ func (a *app) modelsCommand() *cobra.Command {
 		Use: "models", Short: "List the models there are, and which does what",
 		Long: `List what each configured provider offers, with context, price and place, and
 which models are asked for what, in order. A server on this machine is there when
-it answers; a provider in the cloud when it has a key.`,
+it answers; a provider in the cloud when it has a key. Where another model of those
+that are offered would suit a kind of work better, it is recommended: small work
+goes to this machine, or else to the least dear; large work to the largest.`,
 		Example: "  passepartout models\n  passepartout models use chat=ollama/llama3.2",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.models(cmd.Context(), fresh) },
@@ -163,6 +173,9 @@ func (a *app) models(ctx context.Context, fresh bool) error {
 	}
 	for _, u := range rows(p, "USES") {
 		fmt.Fprintf(a.out, "%s/%s: %s\n", u.Text("TIER"), u.Text("SLOT"), printable(strings.Join(texts(u, "MODELS"), ", ")))
+		if best, now := u.Text("BEST"), texts(u, "MODELS"); best != "" && (len(now) == 0 || now[0] != best) {
+			fmt.Fprintf(a.out, "  recommended: %s (%s)\n", printable(best), u.Text("WHY"))
+		}
 	}
 	return nil
 }
@@ -211,7 +224,7 @@ func modelsJSON(p sexp.Plist) map[string]any {
 		})
 	}
 	for _, u := range rows(p, "USES") {
-		uses = append(uses, map[string]any{"tier": u.Text("TIER"), "slot": u.Text("SLOT"), "models": texts(u, "MODELS")})
+		uses = append(uses, map[string]any{"tier": u.Text("TIER"), "slot": u.Text("SLOT"), "models": texts(u, "MODELS"), "recommended": u.Text("BEST"), "why": u.Text("WHY")})
 	}
 	for _, x := range rows(p, "PROBLEMS") {
 		problems = append(problems, map[string]any{"provider": x.Text("PROVIDER"), "problem": x.Text("PROBLEM")})

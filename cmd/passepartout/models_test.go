@@ -60,6 +60,9 @@ func TestTheRealBinaryTalksToAServerOnThisMachine(t *testing.T) {
 	if got := pp("models"); !strings.Contains(got, "local/tiny.gguf  32k  free  local") || !strings.Contains(got, "cognition/chat: local/tiny.gguf, reflex") {
 		t.Errorf("models: %s", got)
 	}
+	if got := pp("--json", "models"); !strings.Contains(got, `"recommended": "local/tiny.gguf"`) || !strings.Contains(got, `"why": "on this machine`) {
+		t.Errorf("models as JSON: %s", got)
+	}
 	if got := pp("cost"); !strings.Contains(got, "local/tiny.gguf  2 calls  0 failed") {
 		t.Errorf("cost: %s", got)
 	}

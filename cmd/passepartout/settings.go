@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,16 +102,20 @@ const demoIdle = 2 * time.Minute
 
 func (a *app) daemonCommand() *cobra.Command {
 	var idle time.Duration
+	var record, replay string
 	c := &cobra.Command{
 		Use: "daemon", Short: "Run the daemon in the foreground", Args: cobra.NoArgs,
-		Long: "Run the daemon in the foreground until it is interrupted. Clients start it by\nthemselves when it is needed.",
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.daemon(cmd.Context(), idle) },
+		Long:    "Run the daemon in the foreground until it is interrupted. Clients start it by\nthemselves when it is needed.",
+		Example: "  passepartout daemon\n  passepartout daemon --record talk.jsonl    # what is said to and by providers\n  passepartout daemon --replay talk.jsonl    # the same answers again, from nobody",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.daemon(cmd.Context(), idle, record, replay) },
 	}
+	c.Flags().StringVar(&record, "record", "", "write what is said to and by providers to `FILE`, without credentials (default PASSEPARTOUT_RECORD)")
+	c.Flags().StringVar(&replay, "replay", "", "answer from what was recorded in `FILE`; no provider is reached")
 	c.Flags().DurationVar(&idle, "idle-exit", 0, "end after so long without a client (0: never)")
 	return c
 }
 
-func (a *app) daemon(ctx context.Context, idle time.Duration) error {
+func (a *app) daemon(ctx context.Context, idle time.Duration, record, replay string) error {
 	cfg, err := a.config()
 	if err != nil {
 		return err
@@ -126,6 +131,7 @@ func (a *app) daemon(ctx context.Context, idle time.Duration) error {
 	if settings.Models, err = modelSettings(cfg); err != nil {
 		return fmt.Errorf("settings: %w", err)
 	}
+	settings.Models.Record, settings.Models.Replay = cmp.Or(record, settings.Models.Record), replay
 	d, err := daemon.Open(ctx, settings)
 	if err != nil {
 		return err

@@ -58,6 +58,7 @@ type Config struct {
 	RequestTimeout time.Duration
 	ContextTokens  int
 	Routes         []string // tier/slot=provider/model
+	Prices         []string // provider/model=in:out
 	Consensus      int
 	RecordFile     string
 

@@ -137,6 +137,11 @@ var table = []Setting{
 		Doc:   "Which model does what: tier/slot=provider/model. Tiers are cognition and reasoning; slots are chat, code, plan and background; either may be left out, and any stands for all.",
 	},
 	{
+		Key: "PASSEPARTOUT_PRICES", Kind: Words, Example: "groq/new-model=0.10:0.30,anthropic/claude-next=3:15:0.30:3.75", Group: groupModels, Reloadable: true,
+		field: func(c *Config) any { return &c.Prices },
+		Doc:   "What models cost, where the list that comes with the program is wrong or silent: provider/model=IN:OUT[:CACHED[:STORED]], in dollars for a million tokens.",
+	},
+	{
 		Key: "PASSEPARTOUT_CONSENSUS", Kind: Number, Default: "0", Min: 0, Max: 5, Group: groupModels, Reloadable: true,
 		field: func(c *Config) any { return &c.Consensus },
 		Doc:   "How many further models are asked before something far-reaching is done. What the majority proposes goes to the gates.",

@@ -28,11 +28,13 @@ type Models struct {
 	Providers []llm.Provider
 	Cascade   []string // empty: what answers here, then who has a key, then rules
 	Routes    []llm.Route
+	Prices    map[string]llm.Price // before the list
 	Caps      llm.Caps
 	Timeout   time.Duration
 	Tokens    int // the most a prompt may have
 	Consensus int
 	Record    string // file to record providers' traffic in, "" for none
+	Replay    string // file of recorded traffic to answer from instead of the network, "" for none
 	// Transport reaches the providers; nil for the network.
 	Transport http.RoundTripper
 }
@@ -65,7 +67,7 @@ func (d *Daemon) openEngine(redact func(string) string) (*llm.Engine, error) {
 		return nil, err
 	}
 	e, err := llm.New(llm.Options{
-		Providers: d.s.Models.Providers, Cascade: cascade, Routes: d.s.Models.Routes,
+		Providers: d.s.Models.Providers, Cascade: cascade, Routes: d.s.Models.Routes, Prices: d.s.Models.Prices,
 		Ledger: llm.NewLedger(d.s.Models.Caps, past, func(e llm.Entry) error { return appendJSON(d.books, e) }),
 		Redact: redact, Private: carriesTag(d.s.PrivacyTags),
 		Timeout: d.s.Models.Timeout, Transport: transport, Now: d.now,
@@ -86,6 +88,13 @@ func (d *Daemon) statePath(name string) string { return filepath.Join(d.s.StateD
 // transport reaches the providers, with a recorder before it if one is wanted.
 func (d *Daemon) transport(redact func(string) string) (http.RoundTripper, error) {
 	next := d.s.Models.Transport
+	if d.s.Models.Replay != "" {
+		xs, err := readTape(d.s.Models.Replay)
+		if err != nil {
+			return nil, fmt.Errorf("replaying: %w", err)
+		}
+		next = llm.ReplayInOrder(xs, redact)
+	}
 	if d.s.Models.Record == "" {
 		return next, nil
 	}
@@ -104,6 +113,25 @@ func (d *Daemon) transport(redact func(string) string) (http.RoundTripper, error
 			d.log.Warn("an exchange was not recorded", "error", err)
 		}
 	}), nil
+}
+
+// readTape reads recorded exchanges, one a line.
+func readTape(path string) ([]llm.Exchange, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var out []llm.Exchange
+	for dec := json.NewDecoder(f); ; {
+		var x llm.Exchange
+		if err := dec.Decode(&x); errors.Is(err, io.EOF) {
+			return out, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("%s, after %d exchanges: %w", path, len(out), err)
+		}
+		out = append(out, x)
+	}
 }
 
 func appendJSON(f *os.File, v any) error {

@@ -581,6 +581,34 @@ func TestTheTrafficIsRecordedWithoutKeys(t *testing.T) {
 	}
 }
 
+func TestARecordedConversationIsHadAgainWithoutTheNetwork(t *testing.T) {
+	m := newModel(t, inTurn(
+		call("agenda", map[string]any{"span": "today", "explanation": "The person asked what is due."}, 1), speak("Nothing is due."), speak("You are welcome.")))
+	s := m.cloud(settings(t))
+	s.Models.Record = filepath.Join(t.TempDir(), "tape.jsonl")
+	h := open(t, s)
+	p := h.connect()
+	talk := func(p *peer) (answers []string) {
+		for _, ask := range []string{"what is due?", "thank you"} {
+			answers = append(answers, p.request(say("main", ask)).Payload.Text("TEXT"))
+		}
+		return answers
+	}
+	want := talk(p)
+	h.close()
+	again := m.cloud(settings(t))
+	again.Models.Replay, again.Models.Transport = s.Models.Record, nil
+	later := time.Now().Add(3 * time.Minute) // the prompts say another time
+	again.Now = func() time.Time { return later }
+	p = open(t, again).connect()
+	if got := talk(p); !slices.Equal(got, want) || len(m.heard()) != 3 {
+		t.Errorf("again %q, want %q; the model was asked %d times", got, want, len(m.heard()))
+	}
+	if r := p.request(say("main", "and now?")).Payload; r.Word("STATUS") != "FAILED" || !strings.Contains(r.Text("TEXT"), "no recorded exchange") {
+		t.Errorf("beyond the recording it ended %s", r)
+	}
+}
+
 func TestThePromptIsExplainedPartByPart(t *testing.T) {
 	m := newModel(t, always(speak("fine")))
 	s := m.cloud(settings(t))

@@ -33,10 +33,12 @@ var purposes = []llm.Purpose{
 // catalog is what there is, and which model does what.
 func (d *Daemon) catalog(ctx context.Context, fresh bool) sexp.Plist {
 	var models, problems, uses []sexp.Value
+	var offers []llm.ModelInfo
 	for _, cat := range d.engine.Catalogs(ctx, fresh) {
 		if cat.Err != nil {
 			problems = append(problems, sexp.P(sexp.Keyword("PROVIDER"), cat.Provider, sexp.Keyword("PROBLEM"), cat.Err.Error()).List())
 		}
+		offers = append(offers, cat.Models...)
 		for _, m := range cat.Models {
 			models = append(models, sexp.P(
 				sexp.Keyword("NAME"), m.Provider+"/"+m.ID, sexp.Keyword("WINDOW"), m.Window, sexp.Keyword("LOCAL"), m.Local,
@@ -44,9 +46,13 @@ func (d *Daemon) catalog(ctx context.Context, fresh bool) sexp.Plist {
 		}
 	}
 	for _, p := range purposes {
-		uses = append(uses, sexp.P(
+		use := sexp.P(
 			sexp.Keyword("TIER"), p.Tier.String(), sexp.Keyword("SLOT"), p.Slot.String(),
-			sexp.Keyword("MODELS"), sexp.Strings(d.engine.Choice(ctx, p))).List())
+			sexp.Keyword("MODELS"), sexp.Strings(d.engine.Choice(ctx, p)))
+		if best, why, ok := llm.Recommend(offers, p); ok {
+			use = use.With("BEST", sexp.String(best.Provider+"/"+best.ID)).With("WHY", sexp.String(why))
+		}
+		uses = append(uses, use.List())
 	}
 	return sexp.P(sexp.Keyword("MODELS"), sexp.NewList(models...), sexp.Keyword("PROBLEMS"), sexp.NewList(problems...), sexp.Keyword("USES"), sexp.NewList(uses...))
 }

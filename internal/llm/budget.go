@@ -38,6 +38,30 @@ type Price struct {
 	In, Cached, Stored, Out float64
 }
 
+// ParsePrice reads the price of a model in dollars for a million tokens:
+// provider/model=IN:OUT[:CACHED[:STORED]]. What is left out costs as much as IN.
+func ParsePrice(s string) (model string, p Price, err error) {
+	model, text, _ := strings.Cut(strings.TrimSpace(s), "=")
+	numbers := strings.Split(text, ":")
+	if provider, m := modelOf(model); provider == "" || m == "" || len(numbers) < 2 || len(numbers) > 4 {
+		return "", Price{}, fmt.Errorf("price %q: want provider/model=IN:OUT[:CACHED[:STORED]], in dollars for a million tokens", s)
+	}
+	var n [4]float64
+	for i, t := range numbers {
+		if n[i], err = strconv.ParseFloat(t, 64); err != nil || n[i] < 0 || math.IsNaN(n[i]) || math.IsInf(n[i], 0) {
+			return "", Price{}, fmt.Errorf("price %q: want dollars, found %q", s, t)
+		}
+	}
+	p = Price{In: n[0], Out: n[1], Cached: n[0], Stored: n[0]}
+	if len(numbers) > 2 {
+		p.Cached = n[2]
+	}
+	if len(numbers) > 3 {
+		p.Stored = n[3]
+	}
+	return model, p, nil
+}
+
 // of is what an exchange costs, rounded up.
 func (p Price) of(u Usage) USD {
 	fresh := max(0, u.In-u.Cached-u.Stored)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 )
 
@@ -102,10 +104,17 @@ func Replay(xs []Exchange, redact func(string) string) http.RoundTripper {
 	return &replayer{left: append([]Exchange(nil), xs...), redact: redact}
 }
 
+// ReplayInOrder is [Replay] for a conversation that is had again at another time:
+// what no exchange was recorded for is answered by the next one with the same path.
+func ReplayInOrder(xs []Exchange, redact func(string) string) http.RoundTripper {
+	return &replayer{left: append([]Exchange(nil), xs...), redact: redact, inOrder: true}
+}
+
 type replayer struct {
-	redact func(string) string
-	mu     sync.Mutex // guards left
-	left   []Exchange
+	redact  func(string) string
+	inOrder bool
+	mu      sync.Mutex // guards left
+	left    []Exchange
 }
 
 // RoundTrip implements [http.RoundTripper].
@@ -117,14 +126,18 @@ func (r *replayer) RoundTrip(req *http.Request) (*http.Response, error) {
 	d := digest(r.redact(body))
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i, x := range r.left {
-		if x.Method == req.Method && x.Path == req.URL.RequestURI() && x.Digest == d {
-			r.left = append(r.left[:i:i], r.left[i+1:]...)
-			return &http.Response{
-				StatusCode: x.Status, Status: fmt.Sprintf("%d %s", x.Status, http.StatusText(x.Status)), Request: req,
-				Header: http.Header{"Content-Type": {x.Type}}, Body: io.NopCloser(bytes.NewReader([]byte(x.Response))),
-			}, nil
-		}
+	same := func(x Exchange) bool { return x.Method == req.Method && x.Path == req.URL.RequestURI() }
+	i := slices.IndexFunc(r.left, func(x Exchange) bool { return same(x) && x.Digest == d })
+	if i < 0 && r.inOrder {
+		i = slices.IndexFunc(r.left, same)
+	}
+	if i >= 0 {
+		x := r.left[i]
+		r.left = append(r.left[:i:i], r.left[i+1:]...)
+		return &http.Response{
+			StatusCode: x.Status, Status: fmt.Sprintf("%d %s", x.Status, http.StatusText(x.Status)), Request: req,
+			Header: http.Header{"Content-Type": {x.Type}}, Body: io.NopCloser(strings.NewReader(x.Response)),
+		}, nil
 	}
 	return nil, fmt.Errorf("no recorded exchange for %s %s with the body %s", req.Method, req.URL.Path, d)
 }
