@@ -168,13 +168,13 @@ session; with --rule, a rule for them is put on trial in system/rules.org.`,
 				return usageError("--once, --session and --rule: give one of them")
 			}
 			scope := sexp.Keyword("ONCE")
-			if session {
+			switch {
+			case session:
 				scope = "SESSION"
+			case rule:
+				scope = "RULE"
 			}
-			if err := a.respond(cmd.Context(), args[0], "APPROVED", scope, ""); err != nil || !rule {
-				return err
-			}
-			return a.ruleFrom(args[0])
+			return a.respond(cmd.Context(), args[0], "APPROVED", scope, "")
 		},
 	}
 	f := c.Flags()

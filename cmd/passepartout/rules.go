@@ -227,21 +227,6 @@ func (a *app) takeProposal(p flight.Proposal) error {
 	return err
 }
 
-// ruleFrom puts a rule on trial for the class of the action that was approved with
-// this token.
-func (a *app) ruleFrom(token string) error {
-	ps, err := a.mine(1)
-	if err != nil {
-		return err
-	}
-	for _, p := range ps {
-		if slices.Contains(p.From, token) {
-			return a.takeProposal(p)
-		}
-	}
-	return fmt.Errorf("no rule can be made of %s: its command is not plain words, or there is such a rule", token)
-}
-
 func (a *app) rulesShadowCommand() *cobra.Command {
 	var end bool
 	c := &cobra.Command{

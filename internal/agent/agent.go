@@ -56,7 +56,7 @@ type Journal interface {
 type Handler func(context.Context, proto.Signal) (text string, err error)
 
 // Options are the parts an agent is put together from. All but Handlers, Words,
-// Prompt, Consensus, Plans and Step are required.
+// Prompt, Consensus, Plans, Learn and Step are required.
 type Options struct {
 	Chain       func() *gate.Chain // the chain in force
 	Table       *act.Table
@@ -71,11 +71,14 @@ type Options struct {
 	User        string // how it addresses the person, "" for not at all
 	Fallback    string // where a reply goes that came from no channel; "" is cli
 	ApprovalTTL time.Duration
-	Plans       *flight.Log        // what waits for a person; nil: forgotten when the program ends
-	Step        func(name string)  // told of each step of an approval; tests end the process there
-	Prompt      Prompt             // what a model is told; may be empty
-	Consensus   int                // further models asked about far-reaching actions
-	Handlers    map[string]Handler // by sensor, lower case
+	Plans       *flight.Log // what waits for a person; nil: forgotten when the program ends
+	// Learn puts a rule for an approved plan on trial, because the person wants one,
+	// and says what came of it; nil: no rules are learnt.
+	Learn     func(flight.Plan) string
+	Step      func(name string)  // told of each step of an approval; tests end the process there
+	Prompt    Prompt             // what a model is told; may be empty
+	Consensus int                // further models asked about far-reaching actions
+	Handlers  map[string]Handler // by sensor, lower case
 	// Words are further control words, "/cost" for one; what they return is the
 	// reply, and no engine hears them.
 	Words map[string]func(args []string) string

@@ -120,7 +120,7 @@ func (t *turn) suspend() phase {
 	t.a.step("recorded")
 	t.status("REQUIRES-APPROVAL")
 	t.ask(w.question(plan))
-	t.finish(Pending, fmt.Sprintf("This needs your approval: %s %s\n%s\nApprove with: passepartout approve %s (or /approve %s); refuse with deny.",
+	t.finish(Pending, t.preface+fmt.Sprintf("This needs your approval: %s %s\n%s\nApprove with: passepartout approve %s (or /approve %s); refuse with deny.",
 		t.ruling.Action().Name(), t.ruling.Action().Args(), objections(t.ruling), w.token, w.token))
 	t.a.step("notified")
 	return done
@@ -226,6 +226,12 @@ func (a *Agent) Answer(token string, ans flight.Answer) (string, error) {
 		return fmt.Sprintf("Denied %s.", w.token), nil
 	}
 	text := fmt.Sprintf("Approved %s.", w.token)
+	if p.Scope == flight.WithRule {
+		if a.Learn == nil {
+			return text + " No rule was made: rules are not learnt here.", nil
+		}
+		return text + " " + a.Learn(p), nil
+	}
 	if n := a.alike(w.turn.action); n >= flight.LearnAfter {
 		text += fmt.Sprintf(" You have approved %d of this kind: passepartout rules mine offers a rule.", n)
 	}
@@ -278,7 +284,7 @@ func (a *Agent) proceed(w *suspended, p flight.Plan) error {
 
 // resume continues a suspended turn with a person's answer.
 func (t *turn) resume(ctx context.Context, w *suspended, p flight.Plan) {
-	t.ended = false
+	t.ended, t.preface = false, ""
 	yes := p.State == flight.Approved
 	r, err := t.a.ledger.Answer(w.pending.ID, yes, p.By, t.a.Chain(), t.facts())
 	if err == nil {
@@ -300,10 +306,31 @@ func (t *turn) resume(ctx context.Context, w *suspended, p flight.Plan) {
 		t.remember(w, p)
 	default:
 		t.token = w.token
-		t.planEnds(flight.Failed, "nothing was done: decided again, "+objections(r))
+		why := swapped(w.pending.Ruling, r)
+		t.preface = fmt.Sprintf("What you approved with %s was not carried out: %s.\n", w.token, strings.TrimSuffix(why, "."))
+		t.planEnds(flight.Failed, "nothing was done: "+why)
 		t.phase = judging
 	}
 	t.run(ctx)
+}
+
+// swapped says why a yes is not enough any more: a file that would run is another
+// one than the person was asked about, or the gates object to something else.
+func swapped(shown, now gate.Ruling) string {
+	files := func(r gate.Ruling) (out []string) {
+		for _, v := range r.Objections() {
+			out = append(out, strings.Fields(v.Bound)...)
+		}
+		return out
+	}
+	before := files(shown)
+	for _, f := range files(now) {
+		i := strings.LastIndexByte(f, '=') // path=digest
+		if i > 0 && !slices.Contains(before, f) && slices.ContainsFunc(before, func(b string) bool { return strings.HasPrefix(b, f[:i+1]) }) {
+			return fmt.Sprintf("%s was changed since you were asked, so it is not what you agreed to", f[:i])
+		}
+	}
+	return "it was decided again, and " + objections(now)
 }
 
 // denial is a person's no as an objection.
@@ -411,8 +438,10 @@ func (a *Agent) controlAnswer(words []string, by proto.Origin) string {
 	if len(words) > 2 {
 		reason = strings.Join(words[2:], " ")
 	}
-	if words[0] == "/approve" && reason == "session" {
-		reason, scope = "", flight.Session
+	if words[0] == "/approve" {
+		if s, err := flight.ParseScope(reason); err == nil {
+			reason, scope = "", s
+		}
 	}
 	text, err := a.Answer(token, flight.Answer{Yes: words[0] == "/approve", Scope: scope, Reason: reason, By: by})
 	if err != nil {

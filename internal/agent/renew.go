@@ -24,6 +24,9 @@ func (t *turn) renew() phase {
 	t.finish(Done, "A new conversation. I remember nothing of the old one; your notes and the journal are as they were.")
 	s := t.s
 	s.talk, s.said, s.seen, s.logs, s.grants = nil, nil, nil, nil, nil
+	t.a.mu.Lock()
+	s.inquiry = nil
+	t.a.mu.Unlock()
 	s.taint, s.last, s.count = proto.Taint{}, exchange{}, llm.Counter{}
 	return done
 }

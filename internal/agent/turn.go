@@ -60,6 +60,7 @@ type turn struct {
 	thought  bool   // the engine was asked
 	shown    string // what clients were shown of the answer being judged
 	extra    int    // calls of the same answer that nobody looked at
+	preface  string // what a further question must begin with
 	batch    *batch // the plan being carried out, nil for none
 }
 
@@ -264,7 +265,7 @@ func (t *turn) refused(id proto.ID, why string, codes []string) phase {
 	t.s.log("%s: refused (%s)", t.action.Name(), strings.Join(codes, " "))
 	t.refusal = t.reach() != proto.Speak
 	if t.direct || t.attempts >= maxAttempts {
-		text := fmt.Sprintf("Refused: %s.\n%s", t.action.Name(), why)
+		text := t.preface + fmt.Sprintf("Refused: %s.\n%s", t.action.Name(), why)
 		if id != "" {
 			text += fmt.Sprintf("\nThe whole trace: passepartout why %s", id)
 		}

@@ -76,6 +76,7 @@ func (d *Daemon) assemble() error {
 		Fallback:    d.s.Fallback,
 		ApprovalTTL: d.s.ApprovalTTL,
 		Plans:       d.plans,
+		Learn:       d.learn,
 		Step:        d.s.Step,
 		Prompt:      d.withSkills(d.prompt()),
 		Consensus:   d.s.Models.Consensus,

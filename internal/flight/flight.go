@@ -72,13 +72,18 @@ type Scope uint8
 
 // The scopes.
 const (
-	Once    Scope = iota
-	Session       // further actions of the same class in this session
+	Once     Scope = iota
+	Session        // further actions of the same class in this session
+	WithRule       // this once, and a rule for the class is put on trial
 )
 
 func (s Scope) String() string {
-	if s == Session {
+	switch s {
+	case Session:
 		return "session"
+	case WithRule:
+		return "rule"
+	case Once:
 	}
 	return "once"
 }
@@ -90,8 +95,10 @@ func ParseScope(s string) (Scope, error) {
 		return Once, nil
 	case "session":
 		return Session, nil
+	case "rule":
+		return WithRule, nil
 	}
-	return Once, fmt.Errorf("scope %q: want once or session", s)
+	return Once, fmt.Errorf("scope %q: want once, session or rule", s)
 }
 
 // A Plan is one action that waits, or waited, for a person.

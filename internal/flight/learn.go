@@ -80,6 +80,43 @@ func (m Miner) Mine(entries iter.Seq2[sexp.Plist, error]) ([]Proposal, error) {
 	return out, nil
 }
 
+// Wanted proposes the rule for the class of one plan's action, and of every step that
+// asked, without waiting for more answers: the person wants it.
+func (m Miner) Wanted(p Plan) ([]Proposal, error) {
+	m.After = 1
+	asks := []Plan{p}
+	if len(p.Steps) > 0 {
+		asks = nil
+		for i, s := range p.Steps {
+			if s.Asks() {
+				asks = append(asks, p.AsStep(i))
+			}
+		}
+	}
+	var out []Proposal
+	for _, q := range asks {
+		a, err := m.Vocabulary.Recorded(q.Action)
+		if err != nil {
+			return nil, err
+		}
+		if a.Digest().String() != q.Digest {
+			return nil, fmt.Errorf("%s holds something that is not kept", q.Name())
+		}
+		if _, ok := Class(a); !ok {
+			return nil, fmt.Errorf("%s is expanded when it runs, or holds what no rule can name", q.Name())
+		}
+		pr, _ := m.propose([]*evidence{{id: q.Token, answer: q.Token, action: a, asked: q.Asked(), yes: true}})
+		if pr.Problem != "" {
+			return nil, errors.New(pr.Problem)
+		}
+		known := func(o Proposal) bool { return o.Rule.Name == pr.Rule.Name }
+		if !m.known(pr.Rule) && !slices.ContainsFunc(out, known) {
+			out = append(out, pr)
+		}
+	}
+	return out, nil
+}
+
 // read collects the asking rulings of the time looked at, and their answers.
 func (m Miner) read(entries iter.Seq2[sexp.Plist, error]) ([]*evidence, error) {
 	from := m.From
