@@ -1,0 +1,442 @@
+package pulse
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"passepartout/internal/sexp"
+)
+
+// A State is what became of a due time.
+type State string
+
+// The states. A run is waiting, then started, then done or failed; a due time that
+// led to no run is missed or skipped. Seen is not about a due time: it says since
+// when a job is known.
+const (
+	Seen    State = "seen"
+	Waiting State = "waiting"
+	Started State = "started"
+	Done    State = "done"
+	Failed  State = "failed"
+	Missed  State = "missed"
+	Skipped State = "skipped"
+)
+
+// ended reports whether nothing more will happen.
+func (s State) ended() bool { return s == Done || s == Failed || s == Missed || s == Skipped }
+
+// A Run is what became of one due time, or of several in a row that were missed.
+type Run struct {
+	ID, Job, Name string
+	State         State
+	Due           time.Time
+	Until         time.Time // the last of several missed ones
+	Count         int       // how many due times this is about; 0 is 1
+	At            time.Time // when it began, or was seen not to
+	Ended         time.Time
+	Attempt       int       // 1 for the first
+	Retry         time.Time // when it is tried again; zero for never
+	Text          string    // how it ended
+	Mark          string    // what its predicate saw
+	Timing        string    // for Seen: of which schedule
+	Manual        bool      // a person asked for it
+}
+
+// last is the latest due time the run is about.
+func (r Run) last() time.Time {
+	if r.Until.After(r.Due) {
+		return r.Until
+	}
+	return r.Due
+}
+
+// How many due times the run is about.
+func (r Run) times() int { return max(1, r.Count) }
+
+// Plist is the run as it is kept and sent.
+func (r Run) Plist() sexp.Plist {
+	p := sexp.P(sexp.Keyword("RUN"), r.ID, sexp.Keyword("JOB"), r.Job, sexp.Keyword("NAME"), r.Name, sexp.Keyword("STATE"), sexp.Keyword(stateWord(r.State)))
+	for _, f := range r.moments() {
+		if !f.at.IsZero() {
+			p = p.With(f.key, sexp.String(f.at.UTC().Format(time.RFC3339Nano)))
+		}
+	}
+	for _, f := range []struct {
+		key sexp.Keyword
+		n   int
+	}{{"COUNT", r.Count}, {"ATTEMPT", r.Attempt}} {
+		if f.n > 1 {
+			p = p.With(f.key, sexp.NewInt(int64(f.n)))
+		}
+	}
+	for _, f := range []struct {
+		key  sexp.Keyword
+		text string
+	}{{"TEXT", r.Text}, {"MARK", r.Mark}, {"TIMING", r.Timing}} {
+		if f.text != "" {
+			p = p.With(f.key, sexp.String(f.text))
+		}
+	}
+	if r.Manual {
+		p = p.With("MANUAL", sexp.True)
+	}
+	return p
+}
+
+func stateWord(s State) string {
+	return map[State]string{Seen: "SEEN", Waiting: "WAITING", Started: "STARTED", Done: "DONE", Failed: "FAILED", Missed: "MISSED", Skipped: "SKIPPED"}[s]
+}
+
+type moment struct {
+	key sexp.Keyword
+	at  *time.Time
+}
+
+func (r *Run) moments() []moment {
+	return []moment{{"DUE", &r.Due}, {"UNTIL", &r.Until}, {"AT", &r.At}, {"ENDED", &r.Ended}, {"RETRY", &r.Retry}}
+}
+
+func runOf(p sexp.Plist) (Run, error) {
+	r := Run{ID: p.Text("RUN"), Job: p.Text("JOB"), Name: p.Text("NAME"), Text: p.Text("TEXT"), Mark: p.Text("MARK"), Timing: p.Text("TIMING"), Attempt: 1}
+	word := string(p.Word("STATE"))
+	for _, s := range []State{Seen, Waiting, Started, Done, Failed, Missed, Skipped} {
+		if stateWord(s) == word {
+			r.State = s
+		}
+	}
+	if r.ID == "" || r.Job == "" || r.State == "" {
+		return r, fmt.Errorf("want a run with job and state, found %s", p)
+	}
+	for _, f := range r.moments() {
+		if v := p.Text(f.key); v != "" {
+			t, err := time.Parse(time.RFC3339Nano, v)
+			if err != nil {
+				return r, err
+			}
+			*f.at = t
+		}
+	}
+	for _, f := range []struct {
+		key sexp.Keyword
+		to  *int
+	}{{"COUNT", &r.Count}, {"ATTEMPT", &r.Attempt}} {
+		if v, ok := p.Get(f.key); ok {
+			n, isInt := v.(sexp.Int)
+			if k, fits := n.Int64(); isInt && fits {
+				*f.to = int(k)
+			}
+		}
+	}
+	_, r.Manual = p.Get("MANUAL")
+	return r, nil
+}
+
+// Limits of what is kept.
+const (
+	logName    = "runs.log"
+	keepPerJob = 20     // ended runs of a job that outlive a restart
+	keepRuns   = 20_000 // of all jobs
+	maxText    = 500    // bytes of an outcome
+)
+
+// A past is what the log knows of a job.
+type past struct {
+	timing  string    // the schedule it was seen with
+	horizon time.Time // every due time up to here is dealt with
+	done    time.Time // when it last ended well
+	mark    string    // what its predicate last saw
+	runs    []*Run    // oldest first
+}
+
+// A Log is the record of runs. It is safe for concurrent use.
+type Log struct {
+	mu    sync.Mutex // guards what follows; held while writing, so that file and memory agree
+	file  *os.File   // nil: forgotten when the program ends
+	jobs  map[string]*past
+	runs  map[string]*Run
+	fault error // a write failed, so what is on disk is not known
+}
+
+// OpenLog reads the log in a directory, or makes one; "" keeps it in memory. A torn
+// end, which nobody was told of, is cut off. Damage elsewhere sets the file aside
+// and starts a new one: the jobs go on, and the error says what was lost.
+func OpenLog(dir string) (*Log, error) {
+	l := &Log{jobs: map[string]*past{}, runs: map[string]*Run{}}
+	if dir == "" {
+		return l, nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, logName)
+	raw, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err := l.load(raw); err != nil {
+		return nil, fmt.Errorf("%s: %w; move the file away to start afresh", path, err)
+	}
+	return l, l.rewrite(path)
+}
+
+// frame is a record as it stands in the file: length, checksum, text.
+func frame(dst, text []byte) []byte {
+	return fmt.Appendf(dst, "%08x %08x %s\n", len(text), crc32.ChecksumIEEE(text), text)
+}
+
+// unframe takes the first record off raw. Without a whole one it returns false; a
+// record that is whole and not what was written comes with its text.
+func unframe(raw []byte) (text, rest []byte, ok bool) {
+	const head = 18
+	if len(raw) < head {
+		return nil, nil, false
+	}
+	n, err1 := strconv.ParseUint(string(raw[:8]), 16, 32)
+	sum, err2 := strconv.ParseUint(string(raw[9:17]), 16, 32)
+	end := head + int(n)
+	if err1 != nil || err2 != nil || end >= len(raw) || raw[end] != '\n' {
+		return nil, nil, false
+	}
+	text = raw[head:end]
+	return text, raw[end+1:], uint64(crc32.ChecksumIEEE(text)) == sum
+}
+
+func (l *Log) load(raw []byte) error {
+	for n := 1; len(raw) > 0; n++ {
+		text, rest, ok := unframe(raw)
+		if !ok {
+			if text != nil || wholeAfter(raw) {
+				return fmt.Errorf("record %d is damaged: what was run is not known", n)
+			}
+			return nil // torn
+		}
+		p, err := sexp.ReadPlist(text, sexp.Limits{})
+		if err != nil {
+			return fmt.Errorf("record %d: %w", n, err)
+		}
+		r, err := runOf(p)
+		if err != nil {
+			return fmt.Errorf("record %d: %w", n, err)
+		}
+		l.take(r)
+		raw = rest
+	}
+	return nil
+}
+
+// wholeAfter reports whether a whole record begins after some newline.
+func wholeAfter(raw []byte) bool {
+	for {
+		i := bytes.IndexByte(raw, '\n')
+		if i < 0 {
+			return false
+		}
+		raw = raw[i+1:]
+		if _, _, ok := unframe(raw); ok {
+			return true
+		}
+	}
+}
+
+// take puts a record into memory.
+func (l *Log) take(r Run) {
+	p := l.jobs[r.Job]
+	if p == nil {
+		p = &past{}
+		l.jobs[r.Job] = p
+	}
+	if r.State == Seen {
+		p.timing, p.horizon = r.Timing, r.At
+		return
+	}
+	if !r.Manual && r.last().After(p.horizon) {
+		p.horizon = r.last()
+	}
+	if r.State == Done {
+		p.done = r.Ended
+	}
+	if r.Mark != "" {
+		p.mark = r.Mark
+	}
+	if old, ok := l.runs[r.ID]; ok {
+		*old = r
+		return
+	}
+	l.runs[r.ID] = &r
+	p.runs = append(p.runs, &r)
+	if len(p.runs) > 4*keepPerJob {
+		l.trim(p)
+	}
+}
+
+// trim forgets old ended runs of a job.
+func (l *Log) trim(p *past) {
+	ended := 0
+	kept := p.runs[:0:0]
+	for _, r := range slices.Backward(p.runs) {
+		if r.State.ended() {
+			if ended++; ended > keepPerJob {
+				delete(l.runs, r.ID)
+				continue
+			}
+		}
+		kept = append(kept, r)
+	}
+	slices.Reverse(kept)
+	p.runs = kept
+}
+
+// rewrite replaces the file by what is remembered, and opens it for appending.
+func (l *Log) rewrite(path string) error {
+	var buf []byte
+	left := keepRuns
+	for _, id := range l.jobNames() {
+		p := l.jobs[id]
+		l.trim(p)
+		if left < len(p.runs) && !slices.ContainsFunc(p.runs, func(r *Run) bool { return !r.State.ended() }) {
+			p.runs = p.runs[max(0, len(p.runs)-1):]
+		}
+		left -= len(p.runs)
+		for _, r := range p.runs {
+			buf = frame(buf, []byte(r.Plist().String()))
+		}
+		// What is remembered of a job may be later than the runs that are left.
+		buf = frame(buf, []byte(Run{ID: "seen", Job: id, State: Seen, Timing: p.timing, At: p.horizon}.Plist().String()))
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), logName+".*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(buf)
+	if err = errors.Join(err, f.Sync()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err == nil {
+		err = syncDir(filepath.Dir(path))
+	}
+	if err != nil {
+		return errors.Join(err, f.Close(), os.Remove(f.Name()))
+	}
+	l.file = f
+	return nil
+}
+
+func (l *Log) jobNames() []string {
+	out := make([]string, 0, len(l.jobs))
+	for id := range l.jobs {
+		out = append(out, id)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// Put records runs. With durable they are on disk when it returns; without, they
+// are written and may be lost if the machine stops, not if the program does. After
+// a failed write nothing more is accepted.
+func (l *Log) Put(durable bool, runs ...Run) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.fault != nil {
+		return l.fault
+	}
+	if l.file != nil {
+		var buf []byte
+		for i := range runs {
+			if t := runs[i].Text; len(t) > maxText {
+				runs[i].Text = string(bytes.ToValidUTF8([]byte(t[:maxText]), nil)) + "…"
+			}
+			buf = frame(buf, []byte(runs[i].Plist().String()))
+		}
+		_, err := l.file.Write(buf)
+		if err == nil && durable {
+			err = l.file.Sync()
+		}
+		if err != nil {
+			l.fault = fmt.Errorf("the record of runs cannot be written: %w", err)
+			return l.fault
+		}
+	}
+	for _, r := range runs {
+		l.take(r)
+	}
+	return nil
+}
+
+// Close lets go of the file.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file == nil {
+		return nil
+	}
+	err := errors.Join(l.file.Sync(), l.file.Close())
+	l.file, l.fault = nil, errors.New("the record of runs is closed")
+	return err
+}
+
+// past is what is known of a job.
+func (l *Log) past(job string) (past, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p, ok := l.jobs[job]; ok {
+		return past{timing: p.timing, horizon: p.horizon, done: p.done, mark: p.mark}, true
+	}
+	return past{}, false
+}
+
+// open are the runs that have not ended, oldest first.
+func (l *Log) open() []Run {
+	return l.pick(func(r *Run) bool { return !r.State.ended() || !r.Retry.IsZero() })
+}
+
+func (l *Log) pick(want func(*Run) bool) []Run {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []Run
+	for _, r := range l.runs {
+		if want(r) {
+			out = append(out, *r)
+		}
+	}
+	slices.SortFunc(out, func(a, b Run) int {
+		return cmp.Or(a.Due.Compare(b.Due), a.At.Compare(b.At), cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.Job, b.Job), cmp.Compare(a.ID, b.ID))
+	})
+	return out
+}
+
+// latest is the last run of a job, the zero Run if there is none.
+func (l *Log) latest(job string) Run {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p := l.jobs[job]; p != nil && len(p.runs) > 0 {
+		return *p.runs[len(p.runs)-1]
+	}
+	return Run{}
+}
+
+// History are the last n runs, newest first; of one job, if one is named by
+// identifier.
+func (l *Log) History(job string, n int) []Run {
+	all := l.pick(func(r *Run) bool { return job == "" || r.Job == job })
+	slices.Reverse(all)
+	return all[:min(n, len(all))]
+}
