@@ -98,10 +98,14 @@ func (a *app) printQuestion(p sexp.Plist) {
 	for i, s := range steps {
 		fmt.Fprintf(a.out, "    step %d: %s %s\n      %s\n", i+1, s.Text("NAME"), printable(s.Sub("ARGS").String()), printable(s.Text("VERDICT")))
 	}
-	for _, r := range questionJSON(p)["reasons"].([]string) {
+	q := questionJSON(p)
+	for _, r := range q["reasons"].([]string) {
 		if len(steps) == 0 || !strings.HasPrefix(r, "step ") { // which stand above
 			fmt.Fprintf(a.out, "    asks: %s\n", printable(r))
 		}
+	}
+	if preview, ok := q["preview"].(map[string]any); ok {
+		fmt.Fprint(a.out, printable(previewText(preview)))
 	}
 }
 
@@ -135,7 +139,16 @@ func textsOf(p sexp.Plist, key sexp.Keyword) []string {
 }
 
 func questionJSON(p sexp.Plist) map[string]any {
-	reasons := textsOf(p, "REASONS")
+	out := map[string]any{
+		"token": p.Text("TOKEN"), "session": p.Text("SESSION-ID"), "action": p.Text("NAME"), "args": p.Sub("ARGS").String(),
+		"state": "plan", "explanation": p.Text("WHY"), "expires": p.Text("EXPIRES"), "reasons": textsOf(p, "REASONS"),
+	}
+	if preview := p.Sub("PREVIEW"); preview.Len() > 0 {
+		tried, _ := preview.Get("TRIED")
+		out["preview"] = map[string]any{
+			"tried": !sexp.IsNil(tried), "text": preview.Text("TEXT"), "changed": textsOf(preview, "CHANGED"), "diff": preview.Text("DIFF"),
+		}
+	}
 	steps := []map[string]any{}
 	list, _ := plistsOf(p, "STEPS")
 	for _, s := range list {
@@ -144,11 +157,17 @@ func questionJSON(p sexp.Plist) map[string]any {
 			"decision": strings.ToLower(string(s.Word("DECISION"))), "verdict": s.Text("VERDICT"),
 		})
 	}
-	return map[string]any{
-		"steps": steps,
-		"token": p.Text("TOKEN"), "session": p.Text("SESSION-ID"), "action": p.Text("NAME"), "args": p.Sub("ARGS").String(),
-		"state": "plan", "explanation": p.Text("WHY"), "expires": p.Text("EXPIRES"), "reasons": reasons,
+	out["steps"] = steps
+	return out
+}
+
+// previewText is what a trial of a waiting action gave, for a person.
+func previewText(p map[string]any) string {
+	lines := append([]string{fmt.Sprint(p["text"])}, p["changed"].([]string)...)
+	if diff := strings.TrimRight(fmt.Sprint(p["diff"]), "\n"); diff != "" {
+		lines = append(lines, strings.Split(diff, "\n")...)
 	}
+	return "    " + strings.Join(lines, "\n      ") + "\n"
 }
 
 func (a *app) approveCommand() *cobra.Command {

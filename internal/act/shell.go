@@ -37,6 +37,8 @@ type Shell struct {
 	History    History
 	Private    []netip.Prefix   // of this network that permitted hosts may lie in
 	Resolver   sandbox.Resolver // of permitted names; nil is the system's
+	Trials     string           // a directory of the agent's own for what commands change when tried
+	Trial      time.Duration    // how long a command may be tried before a person is asked; 0: never
 }
 
 var _ Actuator = Shell{}
@@ -68,14 +70,7 @@ func (s Shell) Act(ctx context.Context, p gate.Permit) (Outcome, error) {
 	if err != nil {
 		return Failed(notRun+"%v", err), nil
 	}
-	pty, _ := a.Args().Get("PTY")
-	spec := sandbox.Spec{
-		Argv: argv, Dir: s.Dir, Env: s.Env, PTY: !sexp.IsNil(pty),
-		Limits: sandbox.Limits{Wall: shellTimeout, Output: MaxOutput / 2},
-	}
-	if s.Hidden != nil {
-		spec.Hidden = s.Hidden()
-	}
+	spec := s.spec(argv, a.Args())
 	if roots := outermost(s.WriteRoots); reads {
 		spec.ReadRoots = sandbox.Everything(roots...)
 	} else {
@@ -88,6 +83,19 @@ func (s Shell) Act(ctx context.Context, p gate.Permit) (Outcome, error) {
 		spec.Sink = func(c sandbox.Chunk) { out(c.Data) }
 	}
 	return s.run(ctx, spec, files, argv[len(argv)-1]), nil
+}
+
+// spec is the sandbox of a command that may write nowhere yet.
+func (s Shell) spec(argv []string, args sexp.Plist) sandbox.Spec {
+	pty, _ := args.Get("PTY")
+	spec := sandbox.Spec{
+		Argv: argv, Dir: s.Dir, Env: s.Env, PTY: !sexp.IsNil(pty),
+		Limits: sandbox.Limits{Wall: shellTimeout, Output: MaxOutput / 2},
+	}
+	if s.Hidden != nil {
+		spec.Hidden = s.Hidden()
+	}
+	return spec
 }
 
 // run starts the command with the files it may change remembered.

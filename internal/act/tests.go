@@ -44,6 +44,10 @@ func (t Tests) Act(ctx context.Context, p gate.Permit) (Outcome, error) {
 	return o, nil
 }
 
+func (t Tests) rehearse(ctx context.Context, r gate.Rehearsal) Preview {
+	return t.Shell.rehearse(ctx, r)
+}
+
 // failing are the ways in which common runners name a test that failed: Go,
 // pytest, TAP, Cargo.
 var failing = regexp.MustCompile(`(?m)^\s*(?:--- FAIL: (\S+)|FAILED (\S+)|not ok \d+ (?:- )?(.+)|test (\S+) \.\.\. FAILED)`)

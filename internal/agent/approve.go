@@ -42,6 +42,9 @@ type Question struct {
 	Steps   []flight.Step // of a plan; none for a single action
 	Created time.Time
 	Expires time.Time
+	// Preview is what a trial of it changed, for the owner's own eyes: it holds
+	// text of files, so it goes to no channel that leaves this machine.
+	Preview sexp.Plist
 }
 
 // Plist is the question as it goes to clients.
@@ -51,6 +54,9 @@ func (q Question) Plist() sexp.Plist {
 		sexp.Keyword("NAME"), q.Action.Name(), sexp.Keyword("ARGS"), q.Action.Args(),
 		sexp.Keyword("WHY"), q.Action.Why(), sexp.Keyword("REASONS"), q.reasons(),
 		sexp.Keyword("CREATED"), q.Created.UTC().Format(time.RFC3339), sexp.Keyword("EXPIRES"), q.Expires.UTC().Format(time.RFC3339))
+	if q.Preview.Len() > 0 {
+		out = out.With("PREVIEW", q.Preview.List())
+	}
 	if len(q.Steps) == 0 {
 		return out
 	}
@@ -79,7 +85,7 @@ func (q Question) reasons() []string {
 func (w *suspended) question(p flight.Plan) Question {
 	q := Question{
 		Token: w.token, Session: p.Session, Action: w.turn.action,
-		Asked: w.pending.Ruling.Objections(), Created: p.Created, Expires: p.Expires, Steps: p.Steps,
+		Asked: w.pending.Ruling.Objections(), Created: p.Created, Expires: p.Expires, Steps: p.Steps, Preview: p.Preview,
 	}
 	if len(p.Steps) > 0 {
 		q.Asked = p.Asked()
@@ -89,7 +95,7 @@ func (w *suspended) question(p flight.Plan) Question {
 
 // suspend puts the turn to rest and asks, unless the person has agreed to this
 // class of actions for the session. The reply says how to answer.
-func (t *turn) suspend() phase {
+func (t *turn) suspend(ctx context.Context) phase {
 	id, err := t.record(t.ruling, true)
 	if err != nil {
 		t.finish(Failed, fmt.Sprintf("The question could not be recorded: %v.", err))
@@ -104,6 +110,12 @@ func (t *turn) suspend() phase {
 		return next
 	}
 	t.a.step("asked")
+	preview, err := t.rehearse(ctx, id)
+	if err != nil {
+		t.a.ledger.Drop(p.ID)
+		t.stopped(err)
+		return done
+	}
 	w := &suspended{token: string(id), pending: p}
 	rest := *t // a copy at rest; this turn ends with the question
 	rest.action = t.ruling.Action()
@@ -111,7 +123,9 @@ func (t *turn) suspend() phase {
 	t.a.mu.Lock()
 	t.a.waiting[w.token] = w
 	t.a.mu.Unlock()
-	plan, err := t.a.Plans.Ask(t.plan(w.token), t.a.ApprovalTTL)
+	kept := t.plan(w.token)
+	kept.Preview = preview
+	plan, err := t.a.Plans.Ask(kept, t.a.ApprovalTTL)
 	if err != nil {
 		t.a.forget(w)
 		t.finish(Failed, fmt.Sprintf("The question could not be kept: %v.", err))
@@ -120,8 +134,8 @@ func (t *turn) suspend() phase {
 	t.a.step("recorded")
 	t.status("REQUIRES-APPROVAL")
 	t.ask(w.question(plan))
-	t.finish(Pending, t.preface+fmt.Sprintf("This needs your approval: %s %s\n%s\nApprove with: passepartout approve %s (or /approve %s); refuse with deny.",
-		t.ruling.Action().Name(), t.ruling.Action().Args(), objections(t.ruling), w.token, w.token))
+	t.finish(Pending, t.preface+fmt.Sprintf("This needs your approval: %s %s\n%s\n%sApprove with: passepartout approve %s (or /approve %s); refuse with deny.",
+		t.ruling.Action().Name(), t.ruling.Action().Args(), objections(t.ruling), tried(preview), w.token, w.token))
 	t.a.step("notified")
 	return done
 }
@@ -464,6 +478,9 @@ func (a *Agent) describeQuestions() string {
 		}
 		for _, r := range q.reasons() {
 			fmt.Fprintf(&b, "    %s\n", r)
+		}
+		if text := q.Preview.Text("TEXT"); text != "" {
+			fmt.Fprintf(&b, "    %s\n", text)
 		}
 	}
 	return strings.TrimSuffix(b.String(), "\n")

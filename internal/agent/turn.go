@@ -87,7 +87,7 @@ func (t *turn) run(ctx context.Context) {
 		case thinking:
 			t.phase = t.think(ctx)
 		case judging:
-			t.phase = t.judge()
+			t.phase = t.judge(ctx)
 		case acting:
 			t.phase = t.act(ctx)
 		case stepping:
@@ -237,7 +237,7 @@ func (t *turn) facts() gate.Facts {
 
 // judge decides the action. What may be done is decided once more, and recorded,
 // at the last moment; what may not is recorded here.
-func (t *turn) judge() phase {
+func (t *turn) judge(ctx context.Context) phase {
 	t.status("REASONED")
 	if t.action.Target() == act.PlanTarget {
 		return t.judgePlan()
@@ -247,7 +247,7 @@ func (t *turn) judge() phase {
 	case gate.Allow:
 		return acting
 	case gate.Ask:
-		return t.suspend()
+		return t.suspend(ctx)
 	case gate.Deny:
 	}
 	id, err := t.record(t.ruling, false)

@@ -70,6 +70,7 @@ type Config struct {
 	Sandbox        string   // auto or require
 	AllowHosts     []string // commands may reach these without being asked about
 	WriteRoots     []string // commands may write below these
+	TrySeconds     int      // a command may be tried before a person is asked
 	UndoMB         int      // MiB of old contents kept
 	UndoFileMB     int      // MiB of the largest file kept
 	ApprovalExpiry time.Duration

@@ -183,6 +183,10 @@ var table = []Setting{
 		Doc: "The largest file that is kept for undo, in MiB. A command that changes a larger one says so.",
 	},
 	{
+		Key: "PASSEPARTOUT_TRY_SECONDS", Kind: Number, Default: "10", Min: 0, Max: 300, Group: groupSafety, field: func(c *Config) any { return &c.TrySeconds },
+		Doc: "How long a command that needs approval may first be tried where nothing of it lasts, so that you see what it would change. 0 tries none.",
+	},
+	{
 		Key: "PASSEPARTOUT_ALLOW_HOSTS", Kind: Hosts, Example: "example.org,api.example.net", Group: groupSafety, Reloadable: true,
 		field: func(c *Config) any { return &c.AllowHosts },
 		Doc:   "Hosts that commands may reach without a question.",

@@ -67,6 +67,7 @@ type Settings struct {
 	PrivacyTags    []string
 	Hosts          []string          // that may be reached without asking
 	WriteRoots     []string          // besides the memex
+	Trial          time.Duration     // a command may be tried before a person is asked; 0: never
 	UndoBytes      int64             // of old contents kept; 0 for the usual
 	UndoFile       int64             // of the largest file kept; 0 for the usual
 	Hidden         []string          // the agent's own files besides StateDir

@@ -134,7 +134,10 @@ func (d *Daemon) actuators() (*act.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	shell := act.Shell{Dir: d.s.MemexDir, WriteRoots: d.writeRoots(), Hidden: d.sealed, History: history}
+	shell := act.Shell{
+		Dir: d.s.MemexDir, WriteRoots: d.writeRoots(), Hidden: d.sealed, History: history,
+		Trial: d.s.Trial, Trials: filepath.Join(d.s.StateDir, "trials"),
+	}
 	all := []act.Actuator{
 		tools,
 		shell,

@@ -10,6 +10,7 @@ import (
 
 	"passepartout/internal/memory"
 	"passepartout/internal/org"
+	"passepartout/internal/sexp"
 )
 
 // A Board shows plans as headings of one Org file. It writes behind the log's
@@ -211,10 +212,28 @@ func body(p Plan) string {
 			line("  holds only for the files as they were: %s", v.Bound)
 		}
 	}
+	showPreview(p, line)
 	if p.Result != "" {
 		line("What came of it: %s", p.Result)
 	}
 	return b.String()
+}
+
+// showPreview says what the action did when it was tried where nothing lasts.
+func showPreview(p Plan, line func(string, ...any)) {
+	if text := p.Preview.Text("TEXT"); text != "" {
+		line("%s", text)
+	}
+	v, _ := p.Preview.Get("CHANGED")
+	l, _ := v.(sexp.List)
+	for _, c := range l.Items() {
+		if s, ok := c.(sexp.String); ok {
+			line("  %s", oneLine(string(s)))
+		}
+	}
+	if diff := strings.TrimRight(p.Preview.Text("DIFF"), "\n"); diff != "" {
+		line("  %s", strings.ReplaceAll(diff, "\n", "\n  "))
+	}
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -113,6 +113,7 @@ type Plan struct {
 	Requester proto.Origin
 	Policy    string     // digest of the policy that asked
 	Turn      sexp.Plist // the suspended turn, for whoever resumes it
+	Preview   sexp.Plist // what it did where nothing lasts, as the person was shown it; may be empty
 	Created   time.Time
 	Expires   time.Time
 
@@ -194,6 +195,9 @@ func (p Plan) Plist() sexp.Plist {
 		}
 		out = out.With("STEPS", sexp.NewList(steps...))
 	}
+	if p.Preview.Len() > 0 {
+		out = out.With("PREVIEW", p.Preview.List())
+	}
 	if p.Turn.Len() > 0 {
 		out = out.With("TURN", p.Turn.List())
 	}
@@ -214,7 +218,7 @@ func planOf(pl sexp.Plist) (Plan, error) {
 	p := Plan{
 		Token: pl.Text("TOKEN"), Session: pl.Text("SESSION"), State: parseState(pl.Text("STATE")),
 		Action: pl.Sub("ACTION"), Digest: pl.Text("DIGEST"), Trace: pl.Sub("TRACE"),
-		Requester: proto.OriginOf(pl.Sub("REQUESTER")), Policy: pl.Text("POLICY"), Turn: pl.Sub("TURN"),
+		Requester: proto.OriginOf(pl.Sub("REQUESTER")), Policy: pl.Text("POLICY"), Turn: pl.Sub("TURN"), Preview: pl.Sub("PREVIEW"),
 		By: proto.OriginOf(pl.Sub("BY")), Reason: pl.Text("REASON"), Ruling: pl.Text("RULING"), Result: pl.Text("RESULT"),
 	}
 	if p.Token == "" || p.State == StateInvalid {

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,14 +22,23 @@ import (
 // DryRun runs s with an overlay over every write root (each a directory, none
 // inside another): the command sees its changes, the disk does not. They are
 // collected in dir, an existing private directory outside the roots, and
-// listed in order of path.
+// listed in order of path. More changes than Limits.Scratch holds are
+// [ErrUnavailable]: a part of them would be a wrong picture.
 func DryRun(ctx context.Context, s Spec, dir string) (Result, []Change, error) {
 	if !filepath.IsAbs(dir) {
 		return Result{}, nil, fmt.Errorf("%w: overlay directory %q is not absolute", ErrSpec, dir)
 	}
 	o := &overlay{dir: filepath.Clean(dir)}
 	s.Hidden = append(slices.Clone(s.Hidden), o.dir)
-	res, err := run(ctx, s, o)
+	bounded, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	full, ended := make(chan error, 1), make(chan struct{})
+	go func() { full <- o.guard(orElse(s.Limits.Scratch, DefaultLimits().Scratch), stop, ended) }()
+	res, err := run(bounded, s, o)
+	close(ended)
+	if overflow := <-full; overflow != nil {
+		err = overflow
+	}
 	o.tidy()
 	if err != nil {
 		return res, nil, err
@@ -84,6 +94,47 @@ func (o *overlay) tidy() {
 	}
 }
 
+// How the changes of a dry run are bounded.
+const (
+	guardEvery = 20 * time.Millisecond
+	guardFiles = 50_000
+)
+
+// guard ends a dry run whose changes outgrow what is held of them. It looks once
+// more when the run has ended.
+func (o *overlay) guard(most int64, stop context.CancelCauseFunc, ended <-chan struct{}) error {
+	for over := false; ; {
+		began := time.Now()
+		var bytes int64
+		files := 0
+		_ = filepath.WalkDir(o.dir, func(_ string, e fs.DirEntry, err error) error {
+			if err != nil {
+				return nil // it changes under our eyes
+			}
+			if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+				bytes += info.Sys().(*syscall.Stat_t).Blocks * 512 // what it takes, not what it claims
+			}
+			if files++; files > guardFiles || bytes > most {
+				return fs.SkipAll
+			}
+			return nil
+		})
+		if files > guardFiles || bytes > most {
+			err := fmt.Errorf("%w: its changes are more than the %d bytes or %d files that a dry run holds", ErrUnavailable, most, guardFiles)
+			stop(err)
+			return err
+		}
+		if over {
+			return nil
+		}
+		select {
+		case <-ended:
+			over = true
+		case <-time.After(max(guardEvery, 10*time.Since(began))):
+		}
+	}
+}
+
 // opaque marks a directory that replaced one of the same name.
 const opaque = "user.overlay.opaque"
 
@@ -111,7 +162,7 @@ func (d overlayDirs) change(upper, lower string, e fs.DirEntry) ([]Change, error
 	if err != nil {
 		return nil, err
 	}
-	old, err := os.Lstat(lower)
+	old, err := d.lstat(lower)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 		return nil, err
 	}
@@ -150,6 +201,18 @@ func (d overlayDirs) change(upper, lower string, e fs.DirEntry) ([]Change, error
 		}
 	}
 	return append(gone, c), nil
+}
+
+// lstat looks at what a path was before. A link on the way to it is not followed:
+// where the run put a directory in a link's place there was nothing of that name,
+// and what lies behind the link is none of the run's business.
+func (d overlayDirs) lstat(lower string) (fs.FileInfo, error) {
+	if dir := filepath.Dir(lower); within(dir, d.Root) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil && real != dir {
+			return nil, fs.ErrNotExist
+		}
+	}
+	return os.Lstat(lower)
 }
 
 // keepDeleted drops from the files of a replaced directory those that the new

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -29,10 +30,40 @@ func readQuestion(p sexp.Plist, loc *time.Location) *question {
 			q.reasons = append(q.reasons, reveal(string(s)))
 		}
 	}
+	q.preview = previewLines(p.Sub("PREVIEW"))
 	if t, err := time.Parse(time.RFC3339, p.Text("EXPIRES")); err == nil {
 		q.expires = t.In(loc)
 	}
 	return q
+}
+
+// maxPreview is how many lines of a trial the panel shows.
+const maxPreview = 40
+
+// previewLines is what a trial of the action changed: the differences are text of
+// files, so they are revealed like everything else here.
+func previewLines(p sexp.Plist) []string {
+	text := p.Text("TEXT")
+	if text == "" {
+		return nil
+	}
+	lines := []string{reveal(text)}
+	v, _ := p.Get("CHANGED")
+	l, _ := v.(sexp.List)
+	for _, c := range l.Items() {
+		if s, ok := c.(sexp.String); ok {
+			lines = append(lines, reveal(string(s)))
+		}
+	}
+	if diff := strings.TrimRight(p.Text("DIFF"), "\n"); diff != "" {
+		for line := range strings.SplitSeq(diff, "\n") {
+			lines = append(lines, reveal(line))
+		}
+	}
+	if left := len(lines) - maxPreview; left > 0 {
+		lines = append(lines[:maxPreview], fmt.Sprintf("… %d more lines: passepartout approvals", left))
+	}
+	return lines
 }
 
 // question shows an approval that is asked for.

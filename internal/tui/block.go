@@ -166,6 +166,7 @@ type question struct {
 	token, name, why string
 	args             []string // one "KEY value" each, revealed
 	reasons          []string
+	preview          []string // what a trial of it changed, revealed
 	expires          time.Time
 	session          string
 	state            string // "" while it is open, then how it was answered
@@ -226,6 +227,9 @@ func (q *question) layout(l look, width int) []string {
 	row("why", q.why, rolePlain)
 	for _, reason := range q.reasons {
 		row("asks", reason, roleAsk)
+	}
+	if len(q.preview) > 0 {
+		body = append(body, exact(l, inner, column, "tried", strings.Join(q.preview, "\n"))...)
 	}
 	row("scope", "this one action, once", rolePlain)
 	if q.session != "" {
