@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,6 +30,11 @@ func (d *Daemon) openMemory(ctx context.Context) (*memory.Store, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	// Commands must not see or make this folder, and what is not there can only be
+	// kept from them by something that stands in its place.
+	if err := os.MkdirAll(filepath.Join(d.s.MemexDir, "system"), 0o755); err != nil {
+		return nil, errors.Join(err, m.Close())
 	}
 	if err := m.Watch(memory.WatchOptions{}); err != nil {
 		return nil, errors.Join(err, m.Close())

@@ -66,6 +66,7 @@ func (o *overlay) plan(p *plan) error {
 	if w, ok := p.writable(o.dir); ok {
 		return fmt.Errorf("%w: overlay directory %s lies in write root %s", ErrSpec, o.dir, w)
 	}
+	o.dirs = nil
 	for i, w := range p.WriteRoots {
 		if outer, ok := p.writable(filepath.Dir(w)); ok {
 			return fmt.Errorf("%w: dry run: write root %s lies in %s", ErrSpec, w, outer)

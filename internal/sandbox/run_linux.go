@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"runtime"
@@ -20,18 +21,14 @@ import (
 
 // run is Run, or a dry run when o is given, or a probe when the plan says so.
 func run(ctx context.Context, s Spec, o *overlay) (Result, error) {
-	p, err := newPlan(s)
-	if err != nil {
-		return Result{}, err
-	}
-	if err := o.plan(p); err != nil {
-		return Result{}, err
-	}
 	method, err := chooseMethod(ctx, s.Method, o != nil)
 	if err != nil {
 		return Result{}, err
 	}
-	release, err := p.takePlaceholders()
+	p, release, err := prepare(s, o)
+	for tries := 0; errors.Is(err, fs.ErrExist) && tries < 3; tries++ {
+		p, release, err = prepare(s, o) // its owner made a hidden path while we looked: now it is there
+	}
 	if err != nil {
 		return Result{}, err
 	}
@@ -44,6 +41,19 @@ func run(ctx context.Context, s Spec, o *overlay) (Result, error) {
 	}
 	j := &job{plan: p, method: method, proxy: px, sink: &lockedSink{f: s.Sink}}
 	return j.run(ctx, s.Stdin)
+}
+
+// prepare checks the Spec and puts in place what its masks stand on.
+func prepare(s Spec, o *overlay) (*plan, func(), error) {
+	p, err := newPlan(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := o.plan(p); err != nil {
+		return nil, nil, err
+	}
+	release, err := p.takePlaceholders()
+	return p, release, err
 }
 
 // job is one run. It belongs to the goroutine that called Run.
