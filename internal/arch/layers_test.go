@@ -19,7 +19,7 @@ const module = "passepartout"
 // only.
 var layers = [][]string{
 	{"sexp", "org", "secret", "place", "host", "cron"},
-	{"proto", "lisp", "journal", "config", "vault", "shell", "sandbox", "undo"},
+	{"proto", "lisp", "journal", "config", "vault", "backup", "shell", "sandbox", "undo"},
 	{"gate", "memory", "llm", "recall"},
 	{"act", "skill", "fovea", "flight"},
 	{"agent", "pulse", "channel", "guard"},
@@ -39,7 +39,7 @@ var powers = map[string]power{
 	"net/http": {[]string{"llm", "sandbox", "channel", "recall", "daemon"}, "the network is reached only through a backend, a channel or the filtering proxy"},
 	"net":      {[]string{"daemon", "sandbox", "channel", "cmd/passepartout"}, "sockets are opened at the edge"},
 	"os": {
-		[]string{"memory", "act", "skill", "config", "journal", "vault", "sandbox", "undo", "recall", "flight", "pulse", "daemon", "tui", "cmd/passepartout"},
+		[]string{"memory", "act", "skill", "config", "journal", "vault", "backup", "sandbox", "undo", "recall", "flight", "pulse", "daemon", "tui", "cmd/passepartout"},
 		"languages, gates and the loop are pure",
 	},
 	"unsafe":                        {[]string{"sandbox"}, "only a kernel interface needs it"},
