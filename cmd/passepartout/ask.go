@@ -71,9 +71,9 @@ func (a *app) passphrase(cfg *config.Config) func(again bool) (string, error) {
 		}
 		defer tty.Close()
 		if !again {
-			return hidden(tty, tty, "Passphrase of the vault: ")
+			return hidden(tty, tty, "Passphrase: ")
 		}
-		first, err := hidden(tty, tty, "New passphrase of the vault: ")
+		first, err := hidden(tty, tty, "New passphrase: ")
 		if err != nil {
 			return "", err
 		}

@@ -181,6 +181,9 @@ func TestADamagedArchiveIsRefusedAndNothingIsWritten(t *testing.T) {
 				defer a.Close()
 				_, err = backup.Restore(a, map[string]string{"memex": filepath.Join(base, "memex")}, true, backup.Options{Size: a.Size()})
 			}
+			if err == nil && l.Plain && tree(t, filepath.Join(base, "memex")) == tree(t, src) {
+				return // a bit that means nothing to gzip
+			}
 			if err == nil {
 				t.Errorf("%s: restored", what)
 			}
