@@ -233,6 +233,8 @@ func TestACommandSeesNoSecretsPolicyOrState(t *testing.T) {
 	for name, text := range map[string]string{
 		".ssh/id_ed25519": "KEY-MATERIAL", ".config/gcloud/creds.db": "KEY-MATERIAL", ".netrc": "KEY-MATERIAL",
 		".docker/config.json": "KEY-MATERIAL", "memex/.env": "KEY-MATERIAL", "work/readme": "plain text",
+		"old/disk/home/ann/.ssh/id_rsa": "KEY-MATERIAL", "a/b/c/d/e/.aws/credentials": "KEY-MATERIAL", "work/x/y/z/deploy/.env": "KEY-MATERIAL",
+		"work/x/y/z/server.key": "KEY-MATERIAL", "memex/projects/p/q/r/id_ed25519": "KEY-MATERIAL",
 	} {
 		p := filepath.Join(s.Home, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(p), 0o700), os.WriteFile(p, []byte(text), 0o600)); err != nil {
