@@ -22,7 +22,6 @@ const maxForms = 32
 // Why a text is neither a message nor one proposal.
 var (
 	errSeveral = errors.New("several proposals in one answer: want exactly one step")
-	errExample = errors.New("it is not clear whether this is a proposal or an example of one: want the proposal alone, or plain text")
 	errNoWords = errors.New("the answer is all thought: want a step, or an answer in text")
 )
 
@@ -86,14 +85,15 @@ func readReply(r llm.Reply) (data sexp.Value, text string, err error) {
 	switch {
 	case err != nil:
 		return nil, "", err
+	case len(forms) == 0 && strangeMarks.MatchString(text):
+		return nil, "", errMarks
 	case len(forms) == 0:
 		return nil, text, nil
 	case len(forms) > 1:
 		return nil, "", fmt.Errorf("%w: found %d", errSeveral, len(forms))
-	case soundsLikeExample(text[:forms[0].start]):
-		return nil, "", errExample
 	}
-	return forms[0].data, "", nil
+	f := forms[0]
+	return f.data, "", doubt(text[:f.start], text[min(f.end, len(text)):])
 }
 
 var thought = regexp.MustCompile(`(?is)^\s*<(think|thinking|reasoning|thought)>(.*?)</(?:think|thinking|reasoning|thought)>`)
@@ -118,10 +118,6 @@ func withoutThought(s string) (string, error) {
 	}
 	return s, nil
 }
-
-var exampleWords = regexp.MustCompile(`(?i)\b(for example|for instance|an example|e\.g\.|such as|would look like|might look like|could look like|looks like this|would be written|syntax|hypothetical|do not run|don't run|not run|you (?:can|could|would|might|may)|i could|one could|if you (?:want|like|wish))\b`)
-
-func soundsLikeExample(before string) bool { return exampleWords.MatchString(before) }
 
 // A form is a proposal found in text.
 type form struct {
@@ -167,12 +163,17 @@ var places = []*regexp.Regexp{
 	regexp.MustCompile(`(?s)<(?:tool_call|function_call|tool_use|action)>\s*(.*?)(?:</(?:tool_call|function_call|tool_use|action)>|\z)`),
 	regexp.MustCompile(`(?s)<function=(?P<tool>[A-Za-z0-9_.-]+)>\s*(\{.*?)(?:</function>|\z)`),
 	regexp.MustCompile(`(?s)\[TOOL_CALLS\]\s*(\[.*|\{.*)\z`),
+	regexp.MustCompile(`(?s)\[TOOL_CALLS\]\s*(?P<tool>[A-Za-z0-9_.-]+)\[ARGS\]\s*(\{.*)\z`),
+	regexp.MustCompile(`(?s)(?:<\|tool_call\|>|(?m:^)functools)\s*(\[.*)\z`),
 	regexp.MustCompile(`(?s)<\|python_tag\|>\s*(\{.*?)(?:<\|eom_id\|>|<\|eot_id\|>|\z)`),
 	regexp.MustCompile(`(?s)(?m:^Action:)[ \t]*(?P<tool>[A-Za-z0-9_.-]+)[ \t]*\nAction Input:[ \t]*(\{.*)`),
 	regexp.MustCompile(`(?m)^[ \t]*(['` + "`" + `]?\(\s*:?\|?"?(?i:type|target|tool|payload|explanation|args|meta|approved)\b)`),
-	regexp.MustCompile(`(?m)^[ \t]*(\{\s*["'“]?(?i:type|target|tool|tool_name|payload|name|function|tool_calls|action|explanation|arguments|parameters|id)\b)`),
+	regexp.MustCompile(`(?m)^[ \t]*(\{\s*["'“]?(?i:type|target|tool|tool_name|payload|name|function|tool_calls|function_?call|tool_call|action|explanation|arguments|parameters|id)\b)`),
 	regexp.MustCompile(`(?m)^[ \t]*(\[\s*\{\s*["'“]?(?i:type|target|tool|tool_name|name|function|id)\b)`),
 }
+
+// bare is the first of the places at which the form itself says where it ends.
+const bare = 7
 
 // nextPlace is the first place at or after an offset.
 func nextPlace(text string, from int) (best place, ok bool) {
@@ -190,8 +191,8 @@ func nextPlace(text string, from int) (best place, ok bool) {
 			p.body = from + m[2]
 			p.end = from + m[3]
 		}
-		if i >= 5 {
-			p.end = -1 // bare: the form itself says where it ends
+		if i >= bare {
+			p.end = -1
 		}
 		if !ok || p.start < best.start {
 			best, ok = p, true

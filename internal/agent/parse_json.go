@@ -106,6 +106,11 @@ func proposal(m map[string]any, depth int) ([]sexp.Value, error) {
 	if calls, ok := low["tool_calls"]; ok && len(low) == 1 {
 		return proposals(calls, depth+1)
 	}
+	for _, wrap := range []string{"function_call", "functioncall", "tool_call"} {
+		if call, ok := low[wrap].(map[string]any); ok && len(low) == 1 {
+			return proposal(call, depth+1)
+		}
+	}
 	if f, ok := low["function"].(map[string]any); ok {
 		for k := range low {
 			if k != "function" && !slices.Contains(sideKeys, k) {

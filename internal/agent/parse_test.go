@@ -194,26 +194,36 @@ func TestMissingParenthesesAreAddedOnlyWhenTheModelEndedByItself(t *testing.T) {
 }
 
 // TestCorpus compares what is understood of outputs as models really write them
-// with a golden file that was read by a person.
+// with golden files that were read by a person. An output that begins with #not must
+// never act, whatever the golden file says; one that begins with #cut was cut off.
 func TestCorpus(t *testing.T) {
+	n := corpus(t, "corpus") + corpus(t, "corpus-models")
+	t.Logf("%d outputs written down, and %d made from %d forms", n, len(forms)*(len(harmless)+len(doubtful))+3*11, len(forms))
+	if n < 300 {
+		t.Errorf("only %d outputs", n)
+	}
+}
+
+func corpus(t *testing.T, name string) (n int) {
+	t.Helper()
 	v := vocabulary(t)
-	raw, err := os.ReadFile(filepath.Join("testdata", "corpus.txt"))
+	raw, err := os.ReadFile(filepath.Join("testdata", name+".txt"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got strings.Builder
-	n := 0
 	for _, entry := range strings.Split(string(raw), "\n====\n") {
-		text := strings.TrimSuffix(entry, "\n")
-		r := llm.Reply{}
-		if rest, ok := strings.CutPrefix(text, "#cut\n"); ok {
-			r.Cut, text = true, rest
-		}
-		r.Text = text
 		n++
-		fmt.Fprintf(&got, "%03d %s\n", n, understood(v, r))
+		text := strings.TrimSuffix(entry, "\n")
+		text, never := strings.CutPrefix(text, "#not\n")
+		text, cut := strings.CutPrefix(text, "#cut\n")
+		taken := understood(v, llm.Reply{Text: text, Cut: cut})
+		if never && strings.HasPrefix(taken, "action:") {
+			t.Errorf("%s %03d acts: %s", name, n, taken)
+		}
+		fmt.Fprintf(&got, "%03d %s\n", n, taken)
 	}
-	golden := filepath.Join("testdata", "corpus.golden")
+	golden := filepath.Join("testdata", name+".golden")
 	if *update {
 		if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
 			t.Fatal(err)
@@ -233,14 +243,10 @@ func TestCorpus(t *testing.T) {
 			g = gots[i]
 		}
 		if w != g {
-			t.Errorf("want %s\n got %s", w, g)
+			t.Errorf("%s: want %s\n got %s", name, w, g)
 		}
 	}
-	total := n + len(forms)*(len(harmless)+len(doubtful)) + 3*11
-	t.Logf("%d outputs: %d written down, the rest made from %d forms", total, n, len(forms))
-	if total < 300 {
-		t.Errorf("only %d outputs", total)
-	}
+	return n
 }
 
 func FuzzParse(f *testing.F) {
