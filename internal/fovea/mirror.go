@@ -19,6 +19,8 @@ import (
 // Mirror keeps a recall index equal to the memex. It is safe for concurrent use.
 type Mirror struct {
 	index *recall.Index
+	mode  recall.Mode
+	feed  *recall.Feed // a provider's vectors; nil for none
 
 	view atomic.Pointer[memory.View] // last seen; read by searches without mu
 
@@ -40,16 +42,57 @@ type mirrored struct {
 	targets []memory.ID // of its links
 }
 
-// NewMirror returns a mirror that has seen nothing yet.
+// NewMirror returns a mirror that has seen nothing yet. With trigrams indexed it
+// searches by them alone, as the ancestor did.
 func NewMirror(o recall.Options) *Mirror {
 	m := &Mirror{files: map[string]mirrored{}, links: map[memory.ID][]memory.ID{}, dates: map[memory.ID]deadline{}}
-	o.Text = m.text
+	o.Text, o.Parts = m.text, m.parts
 	m.index = recall.New(o)
+	if o.Hashing {
+		m.mode = recall.Hashing
+	}
 	return m
 }
 
 // Index is the index as it is now.
 func (m *Mirror) Index() *recall.Index { return m.index }
+
+// Lend gives the index the vectors of a provider. It must be called before anything
+// else runs.
+func (m *Mirror) Lend(o recall.FeedOptions) *recall.Feed {
+	m.feed = recall.NewFeed(m.index, o)
+	return m.feed
+}
+
+// Progress is how far the vectors of a provider are; false without one.
+func (m *Mirror) Progress() (recall.Progress, bool) {
+	if m.feed == nil {
+		return recall.Progress{}, false
+	}
+	return m.feed.Progress(), true
+}
+
+// question is a question's vector, if a provider's vectors help. Only if it may
+// leave is it sent to an embedder that is not on this machine.
+func (m *Mirror) question(text string, leave bool) []float32 {
+	if p, ok := m.Progress(); !ok || p.Cal.Weight == 0 {
+		return nil
+	}
+	return m.feed.Question(context.Background(), text, leave)
+}
+
+// parts are a note's title and text in the view last seen, without its drawers.
+func (m *Mirror) parts(id string) (title, body string) {
+	v := m.view.Load()
+	if v == nil {
+		return "", ""
+	}
+	o, _ := v.Get(memory.ID(id))
+	if o.ID == "" {
+		return "", ""
+	}
+	return o.Title, o.Body()
+}
 
 // text is a note's text in the view last seen.
 func (m *Mirror) text(id string) string {
@@ -264,11 +307,12 @@ func (m *Mirror) Learn(ctx context.Context) error {
 // person would call found.
 const leastScore = 0.3
 
-// Search returns the objects of the view that fit the text, best first.
+// Search returns the objects of the view that fit the text, best first. The text
+// does not leave the machine: who searches may have read what must not.
 func (m *Mirror) Search(v *memory.View, text string, limit int) []memory.Object {
 	m.Sync(v)
 	var out []memory.Object
-	hits := m.index.Search(text, limit, recall.Fused)
+	hits := m.index.SearchNear(text, m.question(text, false), limit, m.mode)
 	for _, h := range hits {
 		if o, ok := v.Get(memory.ID(h.ID)); ok && h.Score >= leastScore*hits[0].Score {
 			out = append(out, o)

@@ -1,11 +1,12 @@
 package fovea
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"time"
 
 	"passepartout/internal/memory"
-	"passepartout/internal/recall"
 )
 
 // Focus is where attention lies.
@@ -20,6 +21,9 @@ type Focus struct {
 	// in meaning is shown whole; [DefaultThreshold] if 0.
 	Threshold float64
 
+	// Leave says that the question may be sent to an embedder that is not on this
+	// machine: nothing private has been read by who asks it.
+	Leave   bool
 	Cloud   bool // the reader is not on this machine: nothing privacy-tagged
 	Trusted bool // nothing that is not the person's own
 }
@@ -131,14 +135,16 @@ func (m *Mirror) related(v *memory.View, f Focus, focus memory.Object) []want {
 	}
 	var out []want
 	best := 0.0
-	for _, h := range m.index.Search(text, relatedHits, recall.Fused) {
+	leave := f.Leave && (f.Query != "" || !v.PrivateObject(focus))
+	for _, h := range m.index.SearchNear(text, m.question(text, leave), relatedHits, m.mode) {
 		o, ok := v.Get(memory.ID(h.ID))
 		if !ok || o.ID == focus.ID {
 			continue
 		}
 		best = max(best, h.Score)
-		out = append(out, want{o: o, section: secRelated, form: Full, reason: "near in meaning", score: h.Score / best})
+		out = append(out, want{o: o, section: secRelated, form: Full, reason: "near in meaning", score: max(h.Score/best, h.Alike)})
 	}
+	slices.SortStableFunc(out, func(a, b want) int { return cmp.Compare(b.score, a.score) })
 	return out
 }
 

@@ -12,7 +12,8 @@ type space struct {
 	basis map[int32][]float32 // a term's vector, idf included
 	bytes []int8              // dims per note
 	scale []float32           // 0 for a note without a vector
-	signs []uint64            // dims/64 per note
+	signs []uint64            // dims/64 per note: whether a component is above mid
+	mid   []float32           // the middle of the notes' unit vectors; nil for 0
 }
 
 // manyNotes is from where signs are looked at first.
@@ -50,17 +51,53 @@ func (s *space) set(n uint32, v []float32) {
 		return
 	}
 	to := s.bytes[int(n)*s.dims : int(n+1)*s.dims]
-	signs := s.signs[int(n)*s.dims/64 : int(n+1)*s.dims/64]
 	clear(to)
-	clear(signs)
 	step := 127 / most
 	for i, f := range v[:min(len(v), s.dims)] {
 		to[i] = int8(math.RoundToEven(float64(f * step)))
-		if f > 0 {
+	}
+	s.scale[n] = float32(1 / (float64(step) * math.Sqrt(sum)))
+	s.sign(n)
+}
+
+// sign derives the signs of a note's vector.
+func (s *space) sign(n uint32) {
+	w := s.dims / 64
+	signs := s.signs[int(n)*w : int(n+1)*w]
+	clear(signs)
+	for i, b := range s.bytes[int(n)*s.dims : int(n+1)*s.dims] {
+		above := b > 0
+		if s.mid != nil {
+			above = float32(b)*s.scale[n] > s.mid[i]
+		}
+		if above {
 			signs[i/64] |= 1 << (i % 64)
 		}
 	}
-	s.scale[n] = float32(1 / (float64(step) * math.Sqrt(sum)))
+}
+
+// centre finds the middle of the vectors and derives all signs again: models tend
+// to put everything into one corner of the space, where plain signs say nothing.
+func (s *space) centre() {
+	const most = 8192
+	mid := make([]float32, s.dims)
+	every, seen := max(1, len(s.scale)/most), 0
+	for n := 0; n < len(s.scale); n += every {
+		if s.scale[n] == 0 {
+			continue
+		}
+		seen++
+		for i, b := range s.bytes[n*s.dims : (n+1)*s.dims] {
+			mid[i] += float32(b) * s.scale[n]
+		}
+	}
+	for i := range mid {
+		mid[i] /= float32(max(seen, 1))
+	}
+	s.mid = mid
+	for n := range s.scale {
+		s.sign(uint32(n))
+	}
 }
 
 // renumber follows a compaction of the index.
@@ -137,15 +174,12 @@ func (s *space) probe(x *Index, q query) probe {
 			addScaled(vector, s.basis[l.term], logTF(w.count)*l.sim*l.sim)
 		}
 	}
-	one := space{dims: s.dims}
-	one.grow(1)
-	one.set(0, vector)
-	return probe{s: s, bytes: one.bytes, scale: one.scale[0], signs: one.signs}
+	return s.ask(vector)
 }
 
 // cosine is how near the note is.
 func (p probe) cosine(n uint32) float32 {
-	if p.s == nil || p.scale == 0 || p.s.scale[n] == 0 {
+	if !p.has(n) {
 		return 0
 	}
 	d := p.s.dims

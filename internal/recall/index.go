@@ -24,6 +24,9 @@ type Options struct {
 	// stand to each other; nil does without both. It is called while the index
 	// is locked for reading and must not wait for a Put.
 	Text func(id string) string
+	// Parts are the title and the text of a note, for the vectors of a [Feed].
+	// The same rule holds.
+	Parts func(id string) (title, body string)
 	// Hashing also indexes the trigrams of every note, for [Hashing] searches.
 	Hashing bool
 }
@@ -47,6 +50,8 @@ type Index struct {
 	seen        map[int32]float32 // of the note being put
 	tri         trigrams
 	space       *space // the dense signal; nil until there is one
+
+	serving, coming *provided // vectors of a provider; nil for none
 
 	learning sync.Mutex // held by Learn
 	puts     atomic.Uint64
@@ -113,7 +118,9 @@ func (x *Index) Stamp(id string) (stamp [32]byte, ok bool) {
 func (x *Index) Put(d Doc) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if old, ok := x.byID[d.ID]; ok {
+	former, known := x.byID[d.ID]
+	if known {
+		old := former
 		if d.Stamp != [32]byte{} && x.notes[old].stamp == d.Stamp && x.notes[old].private == d.Private {
 			return
 		}
@@ -121,17 +128,21 @@ func (x *Index) Put(d Doc) {
 	}
 	x.puts.Add(1)
 	n := uint32(len(x.notes))
+	if known && !d.Private {
+		x.serving.inherit(former, n)
+		x.coming.inherit(former, n)
+	}
 	x.notes = append(x.notes, note{id: d.ID, stamp: d.Stamp, private: d.Private})
 	x.byID[d.ID] = n
 	clear(x.seen)
-	length := x.count(d.Title, inTitle)
+	length := x.read(d.Title, inTitle)
 	for _, t := range d.Tags {
-		length += x.count(t, inTags)
+		length += x.read(t, inTags)
 	}
 	for _, t := range d.Outline {
-		length += x.count(t, inOutline)
+		length += x.read(t, inOutline)
 	}
-	length += x.count(d.Body, inBody)
+	length += x.read(d.Body, inBody)
 	for t, tf := range x.seen {
 		x.terms[t].posts = append(x.terms[t].posts, post{n, tf})
 	}
@@ -195,12 +206,14 @@ func (x *Index) compact() {
 	}
 	x.tri.renumber(number, live)
 	x.space.renumber(number, live)
+	x.serving.renumber(number, live)
+	x.coming.renumber(number, live)
 	x.dead = 0
 	x.compactions++
 }
 
-// count adds the words of a field to the note being put and returns their weight.
-func (x *Index) count(text string, weight float32) (length float32) {
+// read adds the words of a field to the note being put and returns their weight.
+func (x *Index) read(text string, weight float32) (length float32) {
 	x.scan.words(text, func(w []byte, compound bool) {
 		t, ok := x.words[string(w)]
 		if !ok {
@@ -252,6 +265,7 @@ func (x *Index) Size() map[string]int {
 	size["words"] += len(x.words) * 32
 	size["grams"] = x.grams.size()
 	size["vectors"] = x.space.size()
+	size["provided"] = x.serving.size() + x.coming.size()
 	return size
 }
 
@@ -263,6 +277,12 @@ type Hit struct {
 	Spell   float64
 	Dense   float64
 	Near    float64
+	Lent    float64 // of a provider's vectors
+	// Alike is how near in meaning the note is, so that one threshold means the
+	// same for every embedder: see threshold.go.
+	Alike float64
+
+	keep float64 // what is left of the other signals
 }
 
 // byScore orders hits, ties by ID, so that a ranking never depends on a map.

@@ -72,7 +72,7 @@ func (x *Index) reread(q query, hits []Hit, of float64) {
 		best = max(best, near[i])
 	}
 	for i := range hits {
-		hits[i].Near = share(of, near[i], best)
+		hits[i].Near = share(of, near[i], best) * hits[i].keep
 		hits[i].Score += hits[i].Near
 	}
 }

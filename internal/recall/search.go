@@ -40,8 +40,9 @@ func ParseMode(s string) (Mode, error) {
 // BM25's constants.
 const bmK1, bmB = 1.2, 0.75
 
-// shares are how much each signal counts for; together 1.
-type shares struct{ words, spell, dense, near float64 }
+// shares are how much each signal counts for; together 1. Lent is the part of its
+// calibrated share that a provider's signal has in this query.
+type shares struct{ words, spell, dense, near, lent float64 }
 
 // shares depend on the query. A few words name a thing: the note that has them is
 // meant. Many words describe it, and may be other words than the note's, which the
@@ -61,6 +62,7 @@ func (q query) shares() shares {
 	}
 	long := float64(min(max(len(q.words), denseAt), mostAt)-denseAt) / (mostAt - denseAt)
 	s := shares{near: near, dense: leastDense + (mostDense-leastDense)*long, spell: leastSpell}
+	s.lent = s.dense / mostDense
 	s.spell += spell * float64(unknown) / float64(max(len(q.words), 1))
 	s.words = 1 - s.near - s.dense - s.spell
 	return s
@@ -137,6 +139,12 @@ func flat(s string) string { return strings.ToLower(strings.Join(strings.Fields(
 // * to stand for all that begin with it; "words in quotes" must stand like that in
 // the note.
 func (x *Index) Search(text string, limit int, mode Mode) []Hit {
+	return x.SearchNear(text, nil, limit, mode)
+}
+
+// SearchNear is a Search that also has the question's vector, of the embedder whose
+// vectors the index serves ([Feed.Question]); one of another length is ignored.
+func (x *Index) SearchNear(text string, vector []float32, limit int, mode Mode) []Hit {
 	if limit <= 0 {
 		return nil
 	}
@@ -149,15 +157,22 @@ func (x *Index) Search(text string, limit int, mode Mode) []Hit {
 	switch mode {
 	case Hashing:
 		x.tri.scores(text, b.words)
-		return x.phrased(q, x.plain(b.words, limit, len(q.phrases) > 0), limit)
+		hits := x.plain(b.words, limit, len(q.phrases) > 0)
+		for i := range hits {
+			hits[i].Alike = alike(hashingAlike, hits[i].Score)
+		}
+		return x.phrased(q, hits, limit)
 	case Lexical:
 		x.lexical(q, b.words)
 		return x.phrased(q, x.plain(b.words, limit, len(q.phrases) > 0), limit)
 	case Vector:
+		if p := x.serving.probe(vector); p.s != nil {
+			return x.nearest(p, limit)
+		}
 		return x.nearest(x.space.probe(x, q), limit)
 	case Fused:
 	}
-	return x.phrased(q, x.fuse(q, b, max(limit, pool)), limit)
+	return x.phrased(q, x.fuse(q, b, x.serving.probe(vector), max(limit, pool)), limit)
 }
 
 // A board holds a score for every note while a search runs.
@@ -239,8 +254,10 @@ func (x *Index) spelling(q query, into []float32) {
 	}
 }
 
-// fuse adds up the signals, each divided by its best.
-func (x *Index) fuse(q query, b *board, most int) []Hit {
+// fuse adds up the signals, each divided by its best. Where a provider's vectors
+// help, they take their share from all others; a note that has none keeps the score
+// it has without them.
+func (x *Index) fuse(q query, b *board, lent probe, most int) []Hit {
 	x.lexical(q, b.words)
 	copy(b.spell, b.words)
 	x.spelling(q, b.spell)
@@ -255,22 +272,36 @@ func (x *Index) fuse(q query, b *board, most int) []Hit {
 	for _, n := range probe.nearest(x, most) {
 		found[n] = 0
 	}
-	var maxWords, maxSpell, maxDense float32
+	var cal Calibration
+	if lent.s != nil {
+		cal = x.serving.cal
+	}
+	if cal.Weight > 0 {
+		for _, n := range lent.nearest(x, most) {
+			found[n] = 0
+		}
+	}
+	var maxWords, maxSpell, maxDense, maxLent float32
 	for n := range found {
 		d := max(probe.cosine(n), 0)
 		found[n] = d
 		maxWords, maxSpell, maxDense = max(maxWords, b.words[n]), max(maxSpell, b.spell[n]), max(maxDense, d)
+		maxLent = max(maxLent, cal.above(lent.cosine(n)))
 	}
 	of := q.shares()
 	hits := make([]Hit, 0, len(found))
 	for n, d := range found {
-		h := Hit{
-			ID:      x.notes[n].id,
-			Lexical: share(of.words, b.words[n], maxWords),
-			Spell:   share(of.spell, b.spell[n], maxSpell),
-			Dense:   share(of.dense, d, maxDense),
+		h := Hit{ID: x.notes[n].id, keep: 1, Alike: alike(learntAlike, float64(d))}
+		if lent.has(n) && cal.Weight > 0 {
+			c := lent.cosine(n)
+			h.keep = 1 - cal.Weight*of.lent
+			h.Lent = share(cal.Weight*of.lent, cal.above(c), maxLent)
+			h.Alike = max(h.Alike, cal.alike(c))
 		}
-		h.Score = h.Lexical + h.Spell + h.Dense
+		h.Lexical = share(of.words, b.words[n], maxWords) * h.keep
+		h.Spell = share(of.spell, b.spell[n], maxSpell) * h.keep
+		h.Dense = share(of.dense, d, maxDense) * h.keep
+		h.Score = h.Lexical + h.Spell + h.Dense + h.Lent
 		hits = append(hits, h)
 	}
 	hits = sortHits(hits, most)
