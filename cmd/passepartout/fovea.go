@@ -1,8 +1,11 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -11,6 +14,7 @@ import (
 	"passepartout/internal/fovea"
 	"passepartout/internal/memory"
 	"passepartout/internal/recall"
+	"passepartout/internal/sexp"
 )
 
 // contextCommand shows what of the memex a model would be shown, and why.
@@ -48,11 +52,12 @@ that the model is on this machine.`,
 					}
 					f.Pinned = append(f.Pinned, o.ID)
 				}
-				mir, err := mirror(cmd.Context(), v, recall.Fused)
+				f.Leave = true // the person's own question
+				x, err := a.indexed(cmd.Context(), v, recallFlags{memex: m}, recall.Fused)
 				if err != nil {
 					return err
 				}
-				return a.printContext(mir.Render(v, f), explain)
+				return errors.Join(a.printContext(x.Render(v, f), explain), x.done())
 			})
 		},
 	}
@@ -89,4 +94,73 @@ func (a *app) printContext(c fovea.Context, explain bool) error {
 	}
 	_, err := fmt.Fprintf(a.out, "%d of %d tokens; %d headings were not weighed\n", c.Tokens, c.Budget, c.Unseen)
 	return err
+}
+
+// focusCommand shows and changes which projects a conversation is about.
+func (a *app) focusCommand() *cobra.Command {
+	var session string
+	c := &cobra.Command{
+		Use:   "focus [list|push NODE|pop|clear|pin NODE|unpin NODE]",
+		Short: "Show or change which projects a conversation is about",
+		Long: `Show or change which projects a conversation is about. They form a stack that is
+kept per conversation: the last one pushed is what a model is shown in full, unless
+an editor says where its cursor is. A pinned node is always shown. NODE is an
+identifier, PATH[:LINE], or words of a heading.`,
+		Example: `  passepartout focus push projects/house.org
+  passepartout focus push heat pump
+  passepartout focus pop`,
+		ValidArgs: []cobra.Completion{"list", "push", "pop", "clear", "pin", "unpin"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			op, node := "list", ""
+			if len(args) > 0 {
+				op, node = args[0], strings.Join(args[1:], " ")
+			}
+			takes := op == "push" || op == "pin" || op == "unpin"
+			switch {
+			case !takes && op != "list" && op != "pop" && op != "clear":
+				return usageError("want list, push, pop, clear, pin or unpin, found %q", op)
+			case takes != (node != ""):
+				return usageError("focus %s: want %s", op, map[bool]string{true: "a node", false: "no node"}[takes])
+			}
+			return a.focus(cmd.Context(), session, op, node)
+		},
+	}
+	c.Flags().StringVarP(&session, "session", "s", "", "the conversation (default main)")
+	return c
+}
+
+func (a *app) focus(ctx context.Context, session, op, node string) error {
+	p, err := a.inquire(ctx, session, sexp.P(
+		sexp.Keyword("ACTION"), sexp.Keyword("FOCUS"), sexp.Keyword("OP"), sexp.Keyword(strings.ToUpper(op)), sexp.Keyword("NODE"), node))
+	if err != nil {
+		return err
+	}
+	type spot struct {
+		ID    string `json:"id"`
+		Title string `json:"title"`
+		File  string `json:"file"`
+		Line  int64  `json:"line"`
+	}
+	spots := func(key sexp.Keyword) []spot {
+		out := []spot{}
+		for _, r := range rows(p, key) {
+			out = append(out, spot{r.Text("ID"), r.Text("TITLE"), r.Text("FILE"), number(r, "LINE")})
+		}
+		return out
+	}
+	if a.json {
+		return a.printJSON(map[string]any{"stack": spots("STACK"), "pinned": spots("PINNED"), "point": p.Text("POINT")})
+	}
+	if said := p.Text("TEXT"); said != "" {
+		_, err := fmt.Fprintln(a.out, printable(said))
+		return err
+	}
+	for _, key := range []sexp.Keyword{"STACK", "PINNED"} {
+		for _, s := range spots(key) {
+			if _, err := fmt.Fprintf(a.out, "%s  %s:%d: %s\n", strings.ToLower(string(key)), printable(s.File), s.Line, printable(s.Title)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

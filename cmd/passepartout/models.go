@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -34,6 +35,7 @@ func modelSettings(cfg *config.Config) (daemon.Models, error) {
 			m.Providers = append(m.Providers, llm.Provider{Name: name, Key: key.Reveal()})
 		}
 	}
+	m.Embedder, m.Hashing = embedding(cfg), cfg.EmbeddingProvider == "hashing"
 	for _, text := range cfg.Routes {
 		r, err := llm.ParseRoute(text)
 		if err != nil {
@@ -71,6 +73,20 @@ func modelSettings(cfg *config.Config) (daemon.Models, error) {
 		*c.to = usd
 	}
 	return m, nil
+}
+
+// embedding is the provider of vectors the settings name; none has no name.
+func embedding(cfg *config.Config) llm.Provider {
+	p := llm.Provider{Base: cfg.EmbeddingURL, Model: cfg.EmbeddingModel}
+	switch cfg.EmbeddingProvider {
+	case "local":
+		p.Name, p.Base, p.Model = "ollama", cmp.Or(p.Base, cfg.OllamaURL), cmp.Or(p.Model, "nomic-embed-text")
+	case "openai":
+		p.Name, p.Model, p.Key = "openai", cmp.Or(p.Model, "text-embedding-3-small"), cfg.Keys["openai"].Reveal()
+	default:
+		return llm.Provider{}
+	}
+	return p
 }
 
 // inquire asks the daemon something and returns the answer's payload.

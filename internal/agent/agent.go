@@ -82,6 +82,8 @@ type Options struct {
 	// Words are further control words, "/cost" for one; what they return is the
 	// reply, and no engine hears them.
 	Words map[string]func(args []string) string
+	// SessionWords are Words that say something about the session they are said in.
+	SessionWords map[string]func(session string, args []string) string
 }
 
 func (o Options) check() error {

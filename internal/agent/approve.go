@@ -432,6 +432,9 @@ func (a *Agent) control(sig proto.Signal) (string, bool) {
 	if say, ok := a.Words[words[0]]; ok {
 		return say(words[1:]), true
 	}
+	if say, ok := a.SessionWords[words[0]]; ok {
+		return say(sig.Session, words[1:]), true
+	}
 	return "", false
 }
 

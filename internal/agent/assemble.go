@@ -77,7 +77,7 @@ func (t *turn) assemble(ctx context.Context) Assembly {
 		b.config = p.Config()
 	}
 	if p.Context != nil {
-		text, taint := p.Context(ctx, t.sig, limit/8)
+		text, taint := p.Context(ctx, t.facts().Signal, limit/8)
 		t.s.taint = t.s.taint.Join(taint)
 		b.context = strings.TrimSpace(text)
 	}

@@ -62,6 +62,10 @@ type Config struct {
 	Consensus      int
 	RecordFile     string
 
+	EmbeddingProvider string // embedded, hashing, local or openai
+	EmbeddingModel    string // "" for the provider's usual one
+	EmbeddingURL      string // "" for the provider's usual address
+
 	TurnBudget, SessionBudget, JobBudget, DayBudget, MonthBudget string // dollars, or none
 
 	DefaultActuator string

@@ -152,6 +152,19 @@ var table = []Setting{
 	{Key: "DAY_BUDGET_USD", Kind: Text, Default: "5", Group: groupModels, Reloadable: true, field: func(c *Config) any { return &c.DayBudget }, Doc: "What a day may cost, in dollars, or none."},
 	{Key: "MONTH_BUDGET_USD", Kind: Text, Default: "50", Group: groupModels, Reloadable: true, field: func(c *Config) any { return &c.MonthBudget }, Doc: "What a month may cost, in dollars, or none."},
 	{
+		Key: "EMBEDDING_PROVIDER", Kind: Choice, Default: "embedded", Choices: []string{"embedded", "hashing", "local", "openai"}, Group: groupModels,
+		field: func(c *Config) any { return &c.EmbeddingProvider },
+		Doc:   "Who makes the vectors by which notes are found in other words than their own. embedded learns them from your notes; local asks Ollama, openai a server that speaks OpenAI's embeddings, both only as far as that finds more; hashing compares letters, as the ancestor did.",
+	},
+	{
+		Key: "EMBEDDING_MODEL", Kind: Text, Example: "nomic-embed-text", Group: groupModels, field: func(c *Config) any { return &c.EmbeddingModel },
+		Doc: "The model that makes them: nomic-embed-text of Ollama or text-embedding-3-small of OpenAI while this is unset. Another one takes over when it has done all notes.",
+	},
+	{
+		Key: "EMBEDDING_URL", Kind: URL, Example: "http://127.0.0.1:11434", Group: groupModels, field: func(c *Config) any { return &c.EmbeddingURL },
+		Doc: "Where it is, if not at OLLAMA_URL or at OpenAI's. Text with a privacy tag is only sent to this machine.",
+	},
+	{
 		Key: "PASSEPARTOUT_RECORD", Kind: Path, Group: groupModels, field: func(c *Config) any { return &c.RecordFile },
 		Doc: "A file to which everything said to and by providers is written, without credentials. Unset, nothing is.",
 	},

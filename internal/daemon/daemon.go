@@ -96,6 +96,8 @@ type Daemon struct {
 	journal *journal.Journal
 	memory  *memory.Store
 	mirror  *fovea.Mirror // the index of the memory
+	feed    *recall.Feed  // a provider's vectors for it; nil for none
+	gazes   *gazes        // where each session looks
 	undo    *undo.Store
 	skills  *skill.Library // nil: none
 	policy  *policySource
@@ -167,7 +169,7 @@ func (d *Daemon) build(ctx context.Context) error {
 		}
 		return fmt.Errorf("memex %s: %w", d.s.MemexDir, err)
 	}
-	d.mirror = fovea.NewMirror(recall.Options{})
+	d.mirror = fovea.NewMirror(recall.Options{Hashing: d.s.Models.Hashing})
 	if d.undo, err = d.openUndo(); err != nil {
 		return fmt.Errorf("undo: %w", err)
 	}
@@ -314,6 +316,9 @@ func (d *Daemon) health() sexp.Plist {
 		sexp.Keyword("GATES"), chain.Gates(),
 		sexp.Keyword("POLICY"), chain.Policy().String(),
 		sexp.Keyword("JOURNAL"), int64(seq), sexp.Keyword("HEAD"), head.String())
+	if p, ok := d.mirror.Progress(); ok {
+		h = h.With("EMBEDDINGS", embeddings(p).List())
+	}
 	if err := d.policy.problem(); err != nil {
 		h = h.With("POLICY-PROBLEM", sexp.String(err.Error()))
 	}

@@ -33,8 +33,10 @@ type Models struct {
 	Timeout   time.Duration
 	Tokens    int // the most a prompt may have
 	Consensus int
-	Record    string // file to record providers' traffic in, "" for none
-	Replay    string // file of recorded traffic to answer from instead of the network, "" for none
+	Embedder  llm.Provider // makes vectors of notes; without a name nobody does
+	Hashing   bool         // search by trigrams alone
+	Record    string       // file to record providers' traffic in, "" for none
+	Replay    string       // file of recorded traffic to answer from instead of the network, "" for none
 	// Transport reaches the providers; nil for the network.
 	Transport http.RoundTripper
 }

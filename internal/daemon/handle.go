@@ -54,6 +54,8 @@ func (d *Daemon) handleEvent(c *conn, m proto.Message, session string) {
 		d.submit(c, m, session, proto.Event, sexp.P(sexp.Keyword("SENSOR"), sexp.Keyword("USER-INPUT"), sexp.Keyword("TEXT"), text))
 	case "repl-eval":
 		d.askFor("repl-eval", asking{c, m, session})
+	case "point-update":
+		d.pointUpdate(c, m, session)
 	case "interrupt":
 		stopped := d.agent.Interrupt(session)
 		text := "Nothing was running."
@@ -62,7 +64,7 @@ func (d *Daemon) handleEvent(c *conn, m proto.Message, session string) {
 		}
 		c.answer(m, sexp.P(sexp.Keyword("ACTION"), sexp.Keyword("INTERRUPT"), sexp.Keyword("TEXT"), text, sexp.Keyword("STATUS"), sexp.Keyword("DONE")))
 	default:
-		c.fail(m, "event.sensor", fmt.Sprintf("a client may report :USER-INPUT, :CHAT-MESSAGE, :REPL-EVAL and :INTERRUPT, found %q", m.Sensor()))
+		c.fail(m, "event.sensor", fmt.Sprintf("a client may report :USER-INPUT, :CHAT-MESSAGE, :REPL-EVAL, :POINT-UPDATE and :INTERRUPT, found %q", m.Sensor()))
 	}
 }
 

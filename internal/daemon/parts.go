@@ -64,6 +64,9 @@ func (d *Daemon) assemble() error {
 	if d.engine, err = d.openEngine(scanner.Redact); err != nil {
 		return fmt.Errorf("models: %w", err)
 	}
+	if err := d.openRecall(); err != nil {
+		return err
+	}
 	if err := d.openPlans(); err != nil {
 		return fmt.Errorf("plans: %w", err)
 	}
@@ -87,6 +90,9 @@ func (d *Daemon) assemble() error {
 		Prompt:      d.withSkills(d.prompt()),
 		Consensus:   d.s.Models.Consensus,
 		Words:       map[string]func([]string) string{"/cost": d.costWord, "/models": d.modelsWord},
+		SessionWords: map[string]func(string, []string) string{
+			"/focus": d.focusWord, "/unfocus": d.unfocusWord, "/context": d.contextWord,
+		},
 	})
 	if err != nil {
 		return err

@@ -44,6 +44,10 @@ var questions = []question{
 	{name: "prompt", waits: true, answer: answerPrompt},
 	{name: "skills", answer: answerSkills},
 	{name: "repl-eval", waits: true, answer: answerEval},
+	{name: "focus", waits: true, answer: answerFocus},
+	{name: "context", waits: true, answer: answerContext},
+	{name: "recall", waits: true, answer: answerRecall},
+	{name: "recall-status", answer: answerRecallStatus},
 }
 
 // ask answers a client's question, or says which ones there are.

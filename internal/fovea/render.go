@@ -13,6 +13,7 @@ import (
 type Focus struct {
 	ID     memory.ID   // the node the eye rests on; "" for none
 	Query  string      // what is being asked
+	Scopes []memory.ID // projects the focus lies in, the current one last
 	Pinned []memory.ID // always wanted
 	Now    time.Time   // for deadlines; the zero value shows none
 	Budget int         // tokens; [DefaultBudget] if 0
@@ -47,7 +48,7 @@ const relatedHits = 24
 
 // Render chooses what of the view to show. Room is given in this order, and what
 // comes later is shortened or dropped first: the focused node with what is below
-// and above it, pinned nodes, the best notes on the question, deadlines in their
+// and above it, projects in focus, pinned nodes, the best notes on the question, deadlines in their
 // warning time, linked and linking nodes, what changed since the mirror began, the
 // other notes on the question, and the outline down to depth 2.
 func (m *Mirror) Render(v *memory.View, f Focus) Context {
@@ -62,6 +63,11 @@ func (m *Mirror) Render(v *memory.View, f Focus) Context {
 	focus, focused := v.Get(f.ID)
 	if focused {
 		p.addFocus(focus)
+	}
+	for _, id := range slices.Backward(f.Scopes) {
+		if o, ok := v.Get(id); ok {
+			p.add(want{o: o, section: secPinned, form: Full, reason: "project in focus", most: f.Budget * oneShare / 100})
+		}
 	}
 	for _, id := range f.Pinned {
 		if o, ok := v.Get(id); ok {
