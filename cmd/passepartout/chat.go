@@ -55,7 +55,7 @@ func (a *app) ask(ctx context.Context, session, text string) error {
 func (a *app) answer(c *client, m proto.Message) error {
 	var traces []sexp.Plist
 	show := a.printer()
-	r, err := c.exchange(m, func(m proto.Message) {
+	r, err := c.converse(m, func(m proto.Message) {
 		if m.Do() == "gate-trace" {
 			traces = append(traces, m.Payload)
 		}
@@ -156,12 +156,14 @@ func (a *app) prompt(ctx context.Context, session string) error {
 // turn is one exchange at the prompt. A refusal is an answer, not an error.
 func (a *app) turn(c *client, session, text string) error {
 	show := a.printer()
-	r, err := c.exchange(say(session, text), func(m proto.Message) {
+	r, err := c.converse(say(session, text), func(m proto.Message) {
 		switch {
 		case m.Do() == "gate-trace" && (show.shown == "" || !speaks(m.Payload)):
 			fmt.Fprintf(a.errw, "  · %s\n", printable(traceLine(m.Payload)))
 		case m.Kind == proto.StreamChunk:
-			fmt.Fprint(a.errw, printable(m.Payload.Text("OUTPUT"))) // of a running command
+			if !show.live {
+				fmt.Fprint(a.errw, printable(m.Payload.Text("OUTPUT"))) // of a running command
+			}
 			show.watch(m)
 		}
 	})

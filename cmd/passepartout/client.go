@@ -176,6 +176,11 @@ func (c *client) exchange(m proto.Message, watch func(proto.Message)) (proto.Mes
 	if err := c.Send(m); err != nil {
 		return proto.Message{}, err
 	}
+	return c.await(id, watch)
+}
+
+// await receives until the terminal response to a message.
+func (c *client) await(id sexp.Int, watch func(proto.Message)) (proto.Message, error) {
 	for {
 		r, err := c.Receive()
 		if err != nil {

@@ -34,6 +34,10 @@ func (p *printer) watch(m proto.Message) {
 	if reset, ok := m.Payload.Get("RESET"); ok && !sexp.IsNil(reset) {
 		p.takeBack()
 	}
+	if out := m.Payload.Text("OUTPUT"); out != "" { // of a running command: not the answer
+		fmt.Fprint(p.talk, printable(out))
+		return
+	}
 	text := printable(m.Payload.Text("TEXT"))
 	p.shown += text
 	io.WriteString(p.out, text) //nolint:errcheck // the end of the answer reports it

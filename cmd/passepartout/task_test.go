@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"passepartout/internal/sandbox"
 )
@@ -233,5 +234,48 @@ func TestEachStepOfATaskIsExplainedAndTakenBackByTheCommand(t *testing.T) {
 	p.types(0, "journal", "verify")
 	if text, _ := p.types(0, "policy", "replay", "--verify"); !strings.Contains(text, ", 0 changed, 0 could not") {
 		t.Errorf("replay: %s", text)
+	}
+}
+
+// A command that would run on is seen while it runs and ends with Ctrl-C, and so does
+// everything it started.
+func TestARunningCommandIsSeenAndStoppedByTheKeyboard(t *testing.T) {
+	sandboxed(t)
+	mark := fmt.Sprintf("3600.%d", os.Getpid())
+	p := newPerson(t, calls("shell", map[string]any{"cmd": "echo it has begun; sleep " + mark + "; echo never", "explanation": "It takes an hour."}))
+	p.write("inbox.org", "* Inbox\n")
+	c := exec.Command(binary, "chat", "--stream", "wait for an hour")
+	c.Env = p.env
+	var out strings.Builder
+	c.Stdout = &out
+	talk, err := c.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	seen := ""
+	for buf := make([]byte, 4096); !strings.Contains(seen, "it has begun\n"); {
+		n, err := talk.Read(buf)
+		seen += string(buf[:n])
+		if err != nil {
+			t.Fatalf("%v after %q; %s", err, seen, out.String())
+		}
+	}
+	pressed := time.Now()
+	if err := c.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, talk)
+	if err := c.Wait(); c.ProcessState.ExitCode() != 1 || !strings.Contains(out.String(), "Stopped.") {
+		t.Errorf("%v: %s", err, out.String())
+	}
+	t.Logf("stopped after %v", time.Since(pressed))
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, l := range lines {
+		if raw, err := os.ReadFile(l); err == nil && strings.Contains(string(raw), "sleep\x00"+mark) {
+			t.Errorf("still running: %q", raw)
+		}
 	}
 }

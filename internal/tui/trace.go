@@ -18,6 +18,16 @@ type trace struct {
 	id, name, args   string
 	decision, policy string
 	verdicts         []verdict
+	output           string // the end of what the command printed so far
+}
+
+// maxPrinted is how many lines of a running command are shown.
+const maxPrinted = 8
+
+// printed takes a piece of a running command's output and keeps the end of it all.
+func (t *trace) printed(piece string) {
+	lines := strings.Split(t.output+clean(piece), "\n")
+	t.output = strings.Join(lines[max(0, len(lines)-maxPrinted-1):], "\n") // the last is what has not ended
 }
 
 // readTrace takes a :GATE-TRACE event's payload. Everything in it is revealed:
@@ -108,6 +118,11 @@ func (t *trace) layout(l look, width int, open bool) []string {
 	lines := []string{pad(head, min(width, ansiWidth(head)))}
 	if open {
 		lines = append(lines, t.detail(l, width)...)
+	}
+	if out := strings.TrimRight(t.output, "\n"); out != "" {
+		for line := range strings.SplitSeq(out, "\n") {
+			lines = append(lines, "    "+l.paint(roleDim, l.short(line, max(1, width-4))))
+		}
 	}
 	return lines
 }

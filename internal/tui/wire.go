@@ -163,6 +163,9 @@ func (m *Model) frame(f proto.Message) tea.Cmd {
 		if reset, ok := f.Payload.Get("RESET"); ok && !sexp.IsNil(reset) {
 			m.retract(turn)
 		}
+		if out := f.Payload.Text("OUTPUT"); out != "" {
+			m.printed(turn, out)
+		}
 		m.chunk(turn, f.Payload.Text("TEXT"))
 	case proto.Event:
 		switch f.Do() {
@@ -232,6 +235,17 @@ func (m *Model) chunk(turn, s string) {
 		b = m.newAnswer(turn)
 	}
 	b.append(clean(s))
+}
+
+// printed shows what the turn's command prints, below the ruling that let it run.
+func (m *Model) printed(turn, piece string) {
+	for _, b := range slices.Backward(m.transcript.blocks) {
+		if b.kind == traceBlock && b.turn == turn {
+			b.trace.printed(piece)
+			b.touch()
+			return
+		}
+	}
 }
 
 // retract takes back what was streamed and is not the answer after all.
