@@ -42,6 +42,6 @@ func OpenBench(s Settings) (*Bench, error) {
 	}
 	return &Bench{
 		Skills: set, Gates: gates, Vocabulary: table.Vocabulary(), Policy: pol,
-		World: world{scanner: secret.Default().WithValues(s.Secrets), vault: s.Vault},
+		World: world{scanner: secret.Default().WithValues(s.Secrets), places: d.layout(), vault: s.Vault},
 	}, nil
 }

@@ -53,7 +53,7 @@ func (d *Daemon) newSealer() *sealer {
 	s := &sealer{
 		always: append(d.hidden(), filepath.Join(d.s.MemexDir, "system")),
 		home:   d.s.Home, roots: d.writeRoots(), most: secretNames, seen: map[string]listing{},
-		layout: place.Layout{Home: d.s.Home, User: d.s.User, Own: d.hidden()},
+		layout: d.layout(),
 	}
 	if d.s.SocketPath != "" {
 		s.always = append(s.always, d.s.SocketPath)

@@ -75,7 +75,7 @@ func (d *Daemon) assemble() error {
 		Table:       table,
 		Engine:      d.engine,
 		Journal:     record{d},
-		World:       world{scanner: scanner, memory: d.memory, vault: d.s.Vault},
+		World:       world{scanner: scanner, places: d.layout(), memory: d.memory, vault: d.s.Vault},
 		Redact:      scanner.Redact,
 		Emit:        d.hub.emit,
 		Now:         d.now,

@@ -15,7 +15,7 @@ func (d *Daemon) openUndo() (*undo.Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	own := place.Layout{Home: d.s.Home, User: d.s.User, Own: d.hidden()}
+	own := d.layout()
 	return undo.Open(dir, undo.Options{
 		MaxBytes: d.s.UndoBytes, MaxFile: d.s.UndoFile, Now: d.now,
 		Skip: func(p string) bool { return own.Kind(p) == place.Own },
@@ -24,9 +24,16 @@ func (d *Daemon) openUndo() (*undo.Store, error) {
 
 // unreadable names what a walk through a directory must not look into: the gates
 // judged the directory, not every file in it.
-func (d *Daemon) unreadable(path string) bool {
-	layout := place.Layout{Home: d.s.Home, User: d.s.User, Own: d.hidden()}
-	switch layout.Kind(path) {
+func (d *Daemon) unreadable(path string) bool { return sealedPlace(d.layout(), path) }
+
+// layout says what paths are on this machine.
+func (d *Daemon) layout() place.Layout {
+	return place.Layout{Home: d.s.Home, User: d.s.User, Own: d.hidden()}
+}
+
+// sealedPlace reports whether what lies there is not for reading unasked.
+func sealedPlace(l place.Layout, path string) bool {
+	switch l.Kind(path) {
 	case place.Secret, place.Own, place.Process, place.Device, place.Unknown:
 		return true
 	case place.Ordinary, place.Sink, place.System, place.Top, place.Agent, place.Startup:

@@ -10,6 +10,7 @@ import (
 
 	"passepartout/internal/gate"
 	"passepartout/internal/memory"
+	"passepartout/internal/place"
 	"passepartout/internal/secret"
 )
 
@@ -22,6 +23,7 @@ const (
 // A world answers the gates' questions about this machine. It only reads.
 type world struct {
 	scanner *secret.Scanner
+	places  place.Layout
 	memory  *memory.Store // nil: no heading is known
 	vault   []string      // names of its entries
 }
@@ -66,14 +68,19 @@ func realPrefix(path string) (real string, dangling bool) {
 	}
 }
 
-// Read returns a script's text. One that holds a credential is not returned: its
-// text would be recorded.
+// Read returns a script's text. What it returns is recorded with the ruling, so a
+// file that is where credentials are, one that holds one anywhere, and a note, whose
+// tags may say that it is private, are not returned.
 func (w world) Read(path string) (string, bool) {
-	st, err := os.Stat(path)
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil || sealedPlace(w.places, path) || sealedPlace(w.places, real) || isNote(real) {
+		return "", false
+	}
+	st, err := os.Stat(real)
 	if err != nil || !st.Mode().IsRegular() || st.Size() > maxScript {
 		return "", false
 	}
-	f, err := os.Open(path)
+	f, err := os.Open(real)
 	if err != nil {
 		return "", false
 	}
@@ -83,6 +90,11 @@ func (w world) Read(path string) (string, bool) {
 		return "", false
 	}
 	return string(raw), true
+}
+
+func isNote(path string) bool {
+	ext := strings.ToLower(filepath.Ext(path))
+	return ext == ".org" || ext == ".org_archive"
 }
 
 // Glob lists what a pattern stands for; too many matches are no answer.

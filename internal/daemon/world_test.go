@@ -73,4 +73,16 @@ func TestReadKeepsScriptsWithCredentialsOutOfTheRecord(t *testing.T) {
 	if _, ok := w.Read(dir); ok {
 		t.Error("a directory was read as a script")
 	}
+	for _, name := range []string{".env", "id_ed25519", "note.org", "old.org_archive"} { // by what they are, whatever they hold
+		if _, ok := w.Read(write(name, "ls -la\n")); ok {
+			t.Errorf("%s was read", name)
+		}
+	}
+	link := filepath.Join(dir, "harmless.sh")
+	if err := os.Symlink(".env", link); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := w.Read(link); ok {
+		t.Error("a credential was read through a link")
+	}
 }
