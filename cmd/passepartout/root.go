@@ -63,9 +63,9 @@ a prompt. With input piped in, or words given, it answers on stdout.`,
 		a.approvalsCommand(), a.approveCommand(), a.denyCommand(), a.answerCommand(), a.configCommand(), a.versionCommand(),
 		a.modelsCommand(), a.costCommand(), a.promptCommand(),
 		a.checkCommand(), a.policyCommand(), a.orgCommand(), a.memoryCommand(), a.agendaCommand(),
-		a.vaultCommand(), a.backupCommand(), a.restoreCommand(),
 		a.lispCommand(), a.skillCommand(), a.tuiCommand(), a.undoCommand(), a.redoCommand(), a.doctorCommand(), a.recallCommand(), a.contextCommand(), a.focusCommand(), a.rulesCommand(),
 	)
+	root.AddCommand(a.operations()...)
 	root.SetContext(context.Background())
 	for _, c := range root.Commands() {
 		noteUsage(c)
