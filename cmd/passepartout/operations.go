@@ -5,6 +5,6 @@ import "github.com/spf13/cobra"
 // operations are the commands for those who run it: settings, keys, backups.
 func (a *app) operations() []*cobra.Command {
 	return []*cobra.Command{
-		a.setupCommand(), a.vaultCommand(), a.backupCommand(), a.restoreCommand(),
+		a.setupCommand(), a.serviceCommand(), a.vaultCommand(), a.backupCommand(), a.restoreCommand(),
 	}
 }

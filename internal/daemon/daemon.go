@@ -77,6 +77,7 @@ type Settings struct {
 	ApprovalTTL    time.Duration
 	Approvers      flight.Approvers
 	Step           func(name string) // told of each step of an approval; for tests that end the process there
+	NotifySocket   string            // of the service manager, "" for none
 	IdleExit       time.Duration     // 0: stay; else end after so long without a client
 	MaxClients     int
 	// FrameTimeout is how long a frame that has begun may take to arrive, and
@@ -218,6 +219,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		return errors.Join(err, d.release())
 	}
 	d.log.Info("listening", "socket", d.s.SocketPath, "memex", d.s.MemexDir, "headings", d.memory.View().Len())
+	d.notify(ctx, "READY=1\nSTATUS=Listening on "+d.s.SocketPath)
 	d.conns.Go(func() { d.follow(ctx) })
 	if d.s.IdleExit > 0 {
 		d.conns.Add(1)
@@ -228,6 +230,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}
 	<-ctx.Done()
 	d.log.Info("shutting down")
+	d.notify(context.WithoutCancel(ctx), "STOPPING=1")
 	var errs []error
 	for _, l := range listeners {
 		errs = append(errs, l.Close())
