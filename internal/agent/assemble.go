@@ -99,7 +99,7 @@ func (t *turn) purpose() llm.Purpose {
 	if t.sig.Origin.Role == proto.RoleJob {
 		p.Slot, p.Job = llm.Background, true
 	}
-	if p.Slot == llm.Code || p.Slot == llm.Plan || t.attempts > 0 {
+	if p.Slot == llm.Code || p.Slot == llm.Plan || t.attempts > 0 || t.large {
 		p.Tier = llm.Reasoning
 	}
 	return p

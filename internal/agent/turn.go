@@ -60,12 +60,13 @@ type turn struct {
 	thought  bool   // the engine was asked
 	shown    string // what clients were shown of the answer being judged
 	extra    int    // calls of the same answer that nobody looked at
+	large    bool   // a standing order asks for a large model
 	preface  string // what a further question must begin with
 	batch    *batch // the plan being carried out, nil for none
 }
 
 func (a *Agent) newTurn(s *session, sig proto.Signal, replyTo sexp.Value) *turn {
-	return &turn{a: a, s: s, id: sig.ID, sig: sig, replyTo: replyTo, phase: perceiving}
+	return &turn{a: a, s: s, id: sig.ID, sig: sig, replyTo: replyTo, phase: perceiving, large: sig.Body.Word("TIER") == "REASONING"}
 }
 
 // run drives the turn to its end. It recovers, because one turn's bug must not
@@ -168,7 +169,7 @@ func (t *turn) direction() phase {
 // listen adds what was said to the conversation.
 func (t *turn) listen() phase {
 	switch t.sig.Sensor() {
-	case "user-input", "chat-message":
+	case "user-input", "chat-message", "scheduled", "hook":
 	default:
 		t.finish(Failed, fmt.Sprintf("Nothing here listens to the sensor %q.", t.sig.Sensor()))
 		return done

@@ -43,6 +43,7 @@ import (
 	"passepartout/internal/llm"
 	"passepartout/internal/memory"
 	"passepartout/internal/proto"
+	"passepartout/internal/pulse"
 	"passepartout/internal/recall"
 	"passepartout/internal/sexp"
 	"passepartout/internal/skill"
@@ -108,6 +109,11 @@ type Daemon struct {
 	plans   *flight.Log
 	board   *flight.Board
 	agent   *agent.Agent
+	pulse   *pulse.Pulse
+	replies replies       // what jobs wait for
+	causes  causes        // which turn a ruling belongs to
+	edits   edits         // which text of the memex is the agent's own
+	stirred chan struct{} // the memex has changed
 	hub     *hub
 	token   []byte
 	started time.Time
@@ -124,7 +130,7 @@ var ErrRunning = errors.New("a daemon is already running")
 
 // Open builds a daemon. Nothing listens yet.
 func Open(ctx context.Context, s Settings) (*Daemon, error) {
-	d := &Daemon{s: s, log: s.Log, now: s.Now, hub: newHub()}
+	d := &Daemon{s: s, log: s.Log, now: s.Now, hub: newHub(), stirred: make(chan struct{}, 1)}
 	if d.now == nil {
 		d.now = time.Now
 	}
@@ -180,6 +186,9 @@ func (d *Daemon) build(ctx context.Context) error {
 // release gives back what build has opened.
 func (d *Daemon) release() error {
 	var errs []error
+	if d.pulse != nil {
+		errs = append(errs, d.pulse.Close())
+	}
 	if d.agent != nil {
 		d.agent.Close()
 	}
@@ -214,6 +223,7 @@ func (d *Daemon) release() error {
 func (d *Daemon) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	d.pulse.Tick(d.now()) // clients find the orders read
 	listeners, err := d.listen(ctx)
 	if err != nil {
 		return errors.Join(err, d.release())
@@ -221,6 +231,8 @@ func (d *Daemon) Run(ctx context.Context) error {
 	d.log.Info("listening", "socket", d.s.SocketPath, "memex", d.s.MemexDir, "headings", d.memory.View().Len())
 	d.notify(ctx, "READY=1\nSTATUS=Listening on "+d.s.SocketPath)
 	d.conns.Go(func() { d.follow(ctx) })
+	d.conns.Go(func() { d.pulse.Run(ctx) })
+	d.conns.Go(func() { d.watchMemex(ctx) })
 	if d.s.IdleExit > 0 {
 		d.conns.Add(1)
 		go func() {

@@ -26,7 +26,7 @@ const inbox = "inbox/inbox.org"
 // openMemory reads the memex and follows what other programs do to it.
 func (d *Daemon) openMemory(ctx context.Context) (*memory.Store, error) {
 	m, err := memory.Open(ctx, d.s.MemexDir, memory.Options{
-		State: filepath.Join(d.s.StateDir, "memory"), Now: d.now, PrivacyTags: d.s.PrivacyTags,
+		State: filepath.Join(d.s.StateDir, "memory"), Now: d.now, PrivacyTags: d.s.PrivacyTags, Changed: d.stir,
 	})
 	if err != nil {
 		return nil, err
@@ -70,6 +70,9 @@ func (d *Daemon) assemble() error {
 	if err := d.openPlans(); err != nil {
 		return fmt.Errorf("plans: %w", err)
 	}
+	if d.pulse, err = d.openPulse(); err != nil {
+		return fmt.Errorf("pulse: %w", err)
+	}
 	d.agent, err = agent.New(agent.Options{
 		Chain:       d.policy.chain,
 		Table:       table,
@@ -77,7 +80,7 @@ func (d *Daemon) assemble() error {
 		Journal:     record{d},
 		World:       world{scanner: scanner, places: d.layout(), memory: d.memory, vault: d.s.Vault},
 		Redact:      scanner.Redact,
-		Emit:        d.hub.emit,
+		Emit:        d.emit,
 		Now:         d.now,
 		NewID:       d.newID,
 		Name:        d.s.Assistant,
@@ -216,10 +219,12 @@ type record struct{ d *Daemon }
 
 func (r record) Append(p sexp.Plist) error {
 	_, err := r.d.journal.Append(p)
+	r.d.recorded(p, err)
 	return err
 }
 
 func (r record) Note(p sexp.Plist) error {
 	_, err := r.d.journal.AppendLazy(p)
+	r.d.recorded(p, err)
 	return err
 }

@@ -35,6 +35,9 @@ type Options struct {
 	// KeepHistory is how large the history may grow before old operations are
 	// dropped at the next opening; 128 MiB if zero.
 	KeepHistory int64
+	// Changed is called after every change of the view, with the store locked: it
+	// must neither block nor call the store. It may be nil.
+	Changed func()
 	// ReadOnly opens beside another process that writes: nothing is locked,
 	// finished or recorded, and every edit is refused.
 	ReadOnly bool
@@ -486,6 +489,9 @@ func (s *Store) publishLocked(cs []replacement, op *Op) {
 	}
 	s.unsaved = true
 	s.view.Store(next)
+	if s.opt.Changed != nil {
+		s.opt.Changed()
+	}
 }
 
 // changedIDs are the objects whose own text an operation altered.

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,18 @@ func (s *Store) History() []Op {
 	out := make([]Op, len(s.hist.ops))
 	for i, op := range s.hist.ops {
 		out[i] = *op
+	}
+	return out
+}
+
+// Since returns the operations after a number, oldest first, without their texts.
+func (s *Store) Since(seq uint64) []Op {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	from, _ := slices.BinarySearchFunc(s.hist.ops, seq+1, func(op *Op, seq uint64) int { return cmp.Compare(op.Seq, seq) })
+	out := make([]Op, 0, len(s.hist.ops)-from)
+	for _, op := range s.hist.ops[from:] {
+		out = append(out, *op)
 	}
 	return out
 }

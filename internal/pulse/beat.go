@@ -157,7 +157,7 @@ func order(j JobState) int {
 func (p *Pulse) state(s *scheduled) JobState {
 	js := JobState{Job: s.Job, LastRun: p.log.latest(s.ID)}
 	switch {
-	case s.NeedsYes && !p.choices.allowed[s.Digest]:
+	case !p.allowed(s.Job):
 		js.State = "not allowed"
 	case s.Paused || p.choices.paused[s.ID]:
 		js.State = "paused"

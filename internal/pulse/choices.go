@@ -22,10 +22,21 @@ type choices struct {
 	path    string
 	allowed map[string]bool // digests of orders
 	paused  map[string]bool // identifiers of jobs
+	// distrusted are digests of orders once found to be the agent's own. Who wrote
+	// what is forgotten some day; this is not.
+	distrusted map[string]bool
+	unsaved    bool
+}
+
+// distrust remembers an order in a trusted place that is not the person's.
+func (c *choices) distrust(j *Job) {
+	if j.NeedsYes && !c.distrusted[j.Digest] && !c.allowed[j.Digest] && strings.HasPrefix(j.File, systemDir) {
+		c.distrusted[j.Digest], c.unsaved = true, true
+	}
 }
 
 func readChoices(dir string) (choices, error) {
-	c := choices{allowed: map[string]bool{}, paused: map[string]bool{}}
+	c := choices{allowed: map[string]bool{}, paused: map[string]bool{}, distrusted: map[string]bool{}}
 	if dir == "" {
 		return c, nil
 	}
@@ -45,8 +56,10 @@ func readChoices(dir string) (choices, error) {
 			c.allowed[arg] = true
 		case ok && word == "pause":
 			c.paused[arg] = true
+		case ok && word == "distrust":
+			c.distrusted[arg] = true
 		default:
-			return c, fmt.Errorf("%s:%d: want allow or pause, found %q", c.path, n, lines.Text())
+			return c, fmt.Errorf("%s:%d: want allow, pause or distrust, found %q", c.path, n, lines.Text())
 		}
 	}
 	return c, lines.Err()
@@ -63,6 +76,9 @@ func (c choices) save() error {
 	}
 	for id := range c.paused {
 		lines = append(lines, "pause "+id+"\n")
+	}
+	for d := range c.distrusted {
+		lines = append(lines, "distrust "+d+"\n")
 	}
 	slices.Sort(lines)
 	f, err := os.CreateTemp(filepath.Dir(c.path), choicesName+".*")
@@ -88,6 +104,7 @@ func (p *Pulse) Allow(name string) (string, error) {
 		return "", err
 	}
 	p.choices.allowed[o.Digest] = true
+	delete(p.choices.distrusted, o.Digest)
 	if err := p.choices.save(); err != nil {
 		delete(p.choices.allowed, o.Digest)
 		return "", err

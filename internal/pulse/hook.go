@@ -57,12 +57,12 @@ func (s *Source) hook(o memory.Object, event string) (*Hook, error) {
 	return h, h.on(event)
 }
 
-// keywordHooks reads lines of the form
+// keywordHooks reads lines before the first heading, of the form
 //
 //	#+HOOK: todo DONE projects/ => prompt What follows from this?
 func (s *Source) keywordHooks(to *Orders, f memory.Object) {
 	n := 0
-	for line := range strings.Lines(f.Subtree()) {
+	for line := range strings.Lines(f.Body()) {
 		key, value, ok := strings.Cut(strings.TrimSpace(line), ":")
 		if !ok || !strings.EqualFold(key, "#+HOOK") {
 			continue
@@ -162,6 +162,7 @@ func (c *chains) put(run string, chain []string) {
 func (p *Pulse) takeHooks() {
 	next := make(map[string]*hooked, len(p.orders.Hooks))
 	for _, h := range p.orders.Hooks {
+		p.choices.distrust(&h.Job)
 		k := p.hooks[h.ID]
 		if k == nil {
 			k = &hooked{scheduled: &scheduled{place: -1}}
@@ -209,8 +210,35 @@ func (p *Pulse) happened(e Event) {
 			p.hookRun(h, e, p.o.Now())
 		}
 	}
+	p.skillHooks(e)
 	p.fill()
 }
+
+// skillHooks lets the hooks run that skills have registered for an event.
+func (p *Pulse) skillHooks(e Event) {
+	if p.o.Registered == nil {
+		return
+	}
+	for _, ref := range p.o.Registered(e) {
+		id := hookMark + ref
+		h := p.registered[id]
+		if h == nil {
+			j := &Job{
+				ID: id, Name: ref, Schedule: "on " + e.Kind, Do: DoSkill, What: ref, Tier: Reflex, Timeout: skillTimeout,
+				Overlap: OverlapQueue, CatchUp: CatchUp{Policy: "none"}, Quiet: true,
+			}
+			h = &hooked{scheduled: &scheduled{Job: j, place: -1}, hook: &Hook{Job: *j, Event: e.Kind}}
+			if p.registered == nil {
+				p.registered = map[string]*hooked{}
+			}
+			p.registered[id] = h
+		}
+		p.hookRun(h, e, p.o.Now())
+	}
+}
+
+// skillTimeout is how long a hook of a skill may take.
+const skillTimeout = 10 * time.Second
 
 func (p *Pulse) hookRun(h *hooked, e Event, now time.Time) {
 	r := Run{ID: p.o.NewID("r"), Job: h.ID, Name: h.Name, Due: now, At: now, Attempt: 1}

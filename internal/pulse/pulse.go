@@ -29,8 +29,8 @@ type Order struct {
 	Due    time.Time
 }
 
-// Options are what a pulse is put together from. Ask, Written, Tell and Checks may
-// be left out.
+// Options are what a pulse is put together from. Ask, Written, Tell, Registered and
+// Checks may be left out.
 type Options struct {
 	Dir     string // where runs are recorded; "" forgets them
 	Root    string // of the memex
@@ -43,7 +43,9 @@ type Options struct {
 	Ask     func(ctx context.Context, skill, function string) (bool, error)
 	Written func(memory.Object) bool
 	Tell    func(Run) // told of every run that ends; must not block
-	Checks  []Check
+	// Registered names the functions skills want called at an event.
+	Registered func(Event) []string
+	Checks     []Check
 }
 
 // Limits of the pulse.
@@ -82,22 +84,23 @@ type Pulse struct {
 	events chan Event
 	beats  []*beat
 
-	mu       sync.Mutex // guards what follows
-	orders   Orders
-	rev      uint64 // of the view the orders are from
-	read     bool
-	jobs     map[string]*scheduled
-	hooks    map[string]*hooked
-	timers   timers
-	queue    []pending
-	retries  []pending // by time
-	active   map[string]Run
-	chains   chains
-	choices  choices
-	last     time.Time // the previous look
-	dropped  int       // events nobody had time for
-	closed   bool
-	problems []string
+	mu         sync.Mutex // guards what follows
+	orders     Orders
+	rev        uint64 // of the view the orders are from
+	read       bool
+	jobs       map[string]*scheduled
+	hooks      map[string]*hooked
+	registered map[string]*hooked // hooks of skills that have run
+	timers     timers
+	queue      []pending
+	retries    []pending // by time
+	active     map[string]Run
+	chains     chains
+	choices    choices
+	last       time.Time // the previous look
+	dropped    int       // events nobody had time for
+	closed     bool
+	problems   []string
 
 	runs sync.WaitGroup
 	ctx  context.Context // of runs; ends with Close
@@ -251,6 +254,7 @@ func (p *Pulse) refresh(now time.Time) error {
 		}
 		s.Job = j
 		known[j.ID] = s
+		p.choices.distrust(j)
 		if pa, ok := p.log.past(j.ID); !ok || pa.timing != j.timing {
 			seen = append(seen, Run{ID: "seen", Job: j.ID, State: Seen, At: now, Timing: j.timing})
 			s.handled = now
@@ -269,6 +273,12 @@ func (p *Pulse) refresh(now time.Time) error {
 		p.schedule(s, now)
 	}
 	p.takeHooks()
+	if p.choices.unsaved {
+		if err := p.choices.save(); err != nil {
+			return err
+		}
+		p.choices.unsaved = false
+	}
 	if first {
 		p.resume(now)
 	}
@@ -313,7 +323,12 @@ func (p *Pulse) past(s *scheduled) past {
 
 // counts reports whether a job is in force.
 func (p *Pulse) counts(j *Job) bool {
-	return !j.Paused && !p.choices.paused[j.ID] && (!j.NeedsYes || p.choices.allowed[j.Digest])
+	return !j.Paused && !p.choices.paused[j.ID] && p.allowed(j)
+}
+
+// allowed reports whether a job needs no yes, or has one.
+func (p *Pulse) allowed(j *Job) bool {
+	return p.choices.allowed[j.Digest] || !j.NeedsYes && !p.choices.distrusted[j.Digest]
 }
 
 // jitter spreads jobs that are due at one time; for a job and a due time it is

@@ -143,7 +143,7 @@ func (p *Pulse) RunNow(name string) (Run, error) {
 	switch {
 	case p.closed:
 		return Run{}, errors.New("the daemon is shutting down")
-	case s.NeedsYes && !p.choices.allowed[s.Digest]:
+	case !p.allowed(s.Job):
 		return Run{}, fmt.Errorf("%s is not allowed yet: passepartout schedule allow %s", s.Name, s.ID)
 	case s.running > 0 && s.Overlap != OverlapParallel:
 		return Run{}, fmt.Errorf("%s is running already", s.Name)
