@@ -20,6 +20,9 @@ type Memex struct {
 	// Find returns the headings a text is about, best first; nil finds those
 	// that have all its words.
 	Find func(v *memory.View, text string, limit int) []memory.Object
+	// PrivateTags mark what must not leave this machine. The first is put on what
+	// a turn writes that has read such text.
+	PrivateTags []string
 }
 
 // listed is how many headings a tool shows when it is not told.
@@ -264,7 +267,7 @@ func (m Memex) capture(ctx context.Context, c Call) (Outcome, error) {
 	t := turnOf(ctx)
 	_, err = m.Store.Apply(ctx, memory.Tx{
 		Actor: "agent", Turn: t.ID, Label: t.label("capture " + e.Title),
-		Edits: []memory.Edit{{File: m.Inbox, Change: memory.Change{Kind: memory.Insert, Entry: e}}},
+		Edits: []memory.Edit{{File: m.Inbox, Change: memory.Change{Kind: memory.Insert, Entry: m.labelled(t, e)}}},
 	})
 	if err != nil {
 		return Outcome{}, err

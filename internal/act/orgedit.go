@@ -47,11 +47,14 @@ func (m Memex) edit(ctx context.Context, c Call) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	changes, err := m.changes(v, c)
-	if err != nil {
+	if err := m.keepsLabels(o, c); err != nil {
 		return Outcome{}, err
 	}
 	t := turnOf(ctx)
+	changes, err := m.changes(t, v, o, c)
+	if err != nil {
+		return Outcome{}, err
+	}
 	tx := memory.Tx{Actor: "agent", Turn: t.ID, Label: t.label("org-edit " + o.Title)}
 	for _, ch := range changes {
 		tx.Edits = append(tx.Edits, memory.Edit{Object: o.ID, Expect: o.Hash, Change: ch})
@@ -82,7 +85,7 @@ func (m Memex) result(o memory.Object, c Call, r memory.Result) string {
 
 // changes are what an edit's arguments ask for, in a fixed order: what moves the
 // heading comes last.
-func (m Memex) changes(v *memory.View, c Call) ([]memory.Change, error) {
+func (m Memex) changes(t Turn, v *memory.View, o memory.Object, c Call) ([]memory.Change, error) {
 	var out []memory.Change
 	if c.Has("TITLE") {
 		out = append(out, memory.Change{Kind: memory.SetTitle, Value: c.Text("TITLE")})
@@ -90,6 +93,7 @@ func (m Memex) changes(v *memory.View, c Call) ([]memory.Change, error) {
 	if c.Has("TAGS") {
 		out = append(out, memory.Change{Kind: memory.SetTags, Tags: c.Texts("TAGS")})
 	}
+	out = append(out, m.relabel(t, v, o, c)...)
 	if c.Has("PRIORITY") {
 		out = append(out, memory.Change{Kind: memory.SetPriority, Value: strings.ToUpper(c.Text("PRIORITY"))})
 	}
@@ -110,7 +114,7 @@ func (m Memex) changes(v *memory.View, c Call) ([]memory.Change, error) {
 		out = append(out, memory.Change{Kind: memory.SetTodo, Value: strings.ToUpper(c.Text("TODO"))})
 	}
 	if c.Text("CHILD") != "" {
-		out = append(out, memory.Change{Kind: memory.Insert, Entry: org.Entry{Title: c.Text("CHILD")}})
+		out = append(out, memory.Change{Kind: memory.Insert, Entry: m.labelled(t, org.Entry{Title: c.Text("CHILD")})})
 	}
 	if to := c.Text("REFILE-TO"); to != "" {
 		target, err := destination(v, to)

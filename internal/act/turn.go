@@ -3,6 +3,8 @@ package act
 import (
 	"context"
 	"strings"
+
+	"passepartout/internal/proto"
 )
 
 // A Turn is what an action is a step of: it names what was done so that it can be
@@ -10,6 +12,8 @@ import (
 type Turn struct {
 	ID   string // the turn's
 	Step string // the ruling's: what `why` and `undo` are told
+	// Taint is what the turn has read: what it writes carries the same labels.
+	Taint proto.Taint
 	// Output is handed pieces of a running command's output. It must not block,
 	// and must not keep the slice. Nil: nobody listens.
 	Output func(piece []byte)

@@ -332,7 +332,7 @@ func (t *turn) carryOut(ctx context.Context, r gate.Ruling) (out act.Outcome, ok
 		return out, false
 	}
 	show := t.showOutput(r.Action())
-	out, err = t.a.Table.Do(act.InTurn(ctx, act.Turn{ID: string(t.id), Step: string(id), Output: show.piece}), p)
+	out, err = t.a.Table.Do(act.InTurn(ctx, act.Turn{ID: string(t.id), Step: string(id), Taint: t.facts().Signal.Taint, Output: show.piece}), p)
 	show.close()
 	if err != nil {
 		out = act.Failed("%s was not carried out: %v", r.Action().Name(), err)

@@ -142,7 +142,7 @@ func (d *Daemon) witness(p flight.Plan) (happened, known bool) {
 // actuators are all that can be done.
 func (d *Daemon) actuators() (*act.Table, error) {
 	history := act.History{Files: d.undo, Memory: d.memory}
-	memex := act.Memex{Store: d.memory, Now: d.now, Inbox: inbox, Find: d.mirror.Search}
+	memex := act.Memex{Store: d.memory, Now: d.now, Inbox: inbox, Find: d.mirror.Search, PrivateTags: d.s.PrivacyTags}
 	files := act.Files{History: history, Label: memex.Label, Skip: d.unreadable}
 	ours := slices.Concat(files.Tools(), memex.Tools(), history.Tools(), act.Web{}.Tools(), act.Plain())
 	tools, err := act.NewToolbox(append(ours, d.skillTools(ours)...)...)

@@ -118,7 +118,7 @@ func (e *ExhaustedError) Explain() string {
 		}
 	}
 	if len(e.Attempts) == 0 {
-		b.WriteString(" No provider is configured; `passepartout models` shows what there could be.")
+		b.WriteString(" No provider is configured, or none that is answers; `passepartout models` shows what there is.")
 	}
 	return b.String()
 }
