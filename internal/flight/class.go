@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"passepartout/internal/gate"
 	"passepartout/internal/proto"
 	"passepartout/internal/sexp"
 )
@@ -78,12 +79,11 @@ func words(cmd string) ([]string, bool) {
 	if strings.ContainsAny(cmd, "$`\n\r\x00") || strings.TrimSpace(cmd) != cmd {
 		return nil, false
 	}
-	out := strings.Fields(cmd)
-	if len(out) == 0 {
-		return nil, false
-	}
-	if strings.ContainsAny(cmd, ";&|<>(){}[]*?~#!\\'\"\t") || strings.Contains(out[0], "=") || strings.Contains(cmd, "  ") {
-		return []string{"=" + cmd}, true
+	out, plain := gate.PlainWords(cmd)
+	if !plain || slices.ContainsFunc(out, func(w string) bool {
+		return w == "" || w == "..." || strings.ContainsAny(w, " \t=") && !strings.HasPrefix(w, "-")
+	}) || strings.HasPrefix(out[0], "=") {
+		return []string{"=" + cmd}, true // its words are none that a pattern could name
 	}
 	return out, true
 }

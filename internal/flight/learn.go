@@ -72,10 +72,17 @@ func (m Miner) Mine(entries iter.Seq2[sexp.Plist, error]) ([]Proposal, error) {
 	}
 	var out []Proposal
 	for _, class := range slices.Sorted(maps.Keys(classes)) {
-		if p, ok := m.propose(classes[class]); ok && !m.known(p.Rule) {
-			m.review(&p, all)
+		if p, ok := m.propose(classes[class], m.rule); ok && !m.known(p.Rule) {
 			out = append(out, p)
 		}
+	}
+	for _, es := range widen(classes) {
+		if p, ok := m.propose(es, m.wideRule); ok && p.Rule.Decision == gate.Allow && !m.known(p.Rule) {
+			out = append(out, p)
+		}
+	}
+	for i := range out {
+		m.review(&out[i], all)
 	}
 	return out, nil
 }
@@ -105,7 +112,7 @@ func (m Miner) Wanted(p Plan) ([]Proposal, error) {
 		if _, ok := Class(a); !ok {
 			return nil, fmt.Errorf("%s is expanded when it runs, or holds what no rule can name", q.Name())
 		}
-		pr, _ := m.propose([]*evidence{{id: q.Token, answer: q.Token, action: a, asked: q.Asked(), yes: true}})
+		pr, _ := m.propose([]*evidence{{id: q.Token, answer: q.Token, action: a, asked: q.Asked(), yes: true}}, m.rule)
 		if pr.Problem != "" {
 			return nil, errors.New(pr.Problem)
 		}
@@ -158,7 +165,7 @@ func (m Miner) read(entries iter.Seq2[sexp.Plist, error]) ([]*evidence, error) {
 }
 
 // propose makes the rule of one class. Answers of both kinds teach nothing.
-func (m Miner) propose(es []*evidence) (Proposal, bool) {
+func (m Miner) propose(es []*evidence, make func([]*evidence, gate.Decision) gate.Rule) (Proposal, bool) {
 	yes, answers := 0, map[string]bool{}
 	for _, e := range es {
 		if answers[e.answer] = true; e.yes {
@@ -176,7 +183,7 @@ func (m Miner) propose(es []*evidence) (Proposal, bool) {
 	default:
 		return Proposal{}, false
 	}
-	p := Proposal{Answers: len(answers), Rule: m.rule(es, d)}
+	p := Proposal{Answers: len(answers), Rule: make(es, d)}
 	for _, e := range es {
 		p.From = append(p.From, e.id)
 	}
@@ -233,6 +240,12 @@ func (m Miner) rule(es []*evidence, d gate.Decision) gate.Rule {
 			r.When = append(r.When, gate.Condition{Arg: p.arg, Pattern: pat})
 		}
 	}
+	return m.complete(r, es)
+}
+
+// complete gives a rule that has its conditions the rest: what it answers, its
+// examples, its end, its name.
+func (m Miner) complete(r gate.Rule, es []*evidence) gate.Rule {
 	for _, e := range es {
 		for _, v := range e.asked {
 			r.Lifts = append(append(r.Lifts, v.Code), strings.Fields(v.Also)...)
@@ -243,7 +256,7 @@ func (m Miner) rule(es []*evidence, d gate.Decision) gate.Rule {
 	}
 	slices.Sort(r.Lifts)
 	r.Lifts = slices.Compact(r.Lifts)
-	if d != gate.Allow {
+	if r.Decision != gate.Allow {
 		r.Lifts = nil
 	}
 	life := m.Life
@@ -326,6 +339,11 @@ func (m Miner) known(r gate.Rule) bool {
 func scope(r gate.Rule, a proto.Action) []string {
 	var out []string
 	for _, c := range r.When {
+		if head, options, ok := strings.Cut(c.Pattern, " ..."); ok {
+			out = append(out, fmt.Sprintf("%s: %q and any words after it, with no options but %s, no address and no way upwards",
+				strings.ToLower(string(c.Arg)), head, cmp.Or(strings.Trim(options, "{}"), "none")))
+			continue
+		}
 		if !strings.Contains(c.Pattern, "*") {
 			out = append(out, fmt.Sprintf("%s: exactly %q", strings.ToLower(string(c.Arg)), c.Pattern))
 			continue

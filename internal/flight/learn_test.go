@@ -25,6 +25,7 @@ type life struct {
 	now     time.Time
 	n       int
 	entries []sexp.Plist
+	asked   gate.Ruling // the last that asked
 }
 
 func newLife(t testing.TB) *life {
@@ -92,6 +93,7 @@ func (l *life) do(a proto.Action, yes bool) gate.Decision {
 	if r.Decision() != gate.Ask {
 		return r.Decision()
 	}
+	l.asked = r
 	p, err := l.ledger.Open(r, l.now.Add(time.Hour))
 	if err != nil {
 		l.t.Fatal(err)
@@ -126,6 +128,19 @@ func (l *life) mine() []flight.Proposal {
 	ps, err := flight.Miner{Vocabulary: l.v, Policy: l.policy, Now: l.now}.Mine(l.journal())
 	if err != nil {
 		l.t.Fatal(err)
+	}
+	return ps
+}
+
+// wanted is the rule a person asks for with their yes to the last question.
+func (l *life) wanted() []flight.Proposal {
+	l.t.Helper()
+	a := l.asked.Action()
+	ps, err := flight.Miner{Vocabulary: l.v, Policy: l.policy, Now: l.now}.Wanted(flight.Plan{
+		Token: fmt.Sprintf("a-%d", l.n), Action: a.Plist(), Digest: a.Digest().String(), Trace: l.asked.Trace(), By: owner,
+	})
+	if err != nil {
+		return nil // no rule can be made of it, and the person is told why
 	}
 	return ps
 }

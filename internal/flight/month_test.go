@@ -67,32 +67,53 @@ func (m *month) next() string {
 	return m.habits[0]
 }
 
-// live is thirty days of thirty actions. It returns the prompts of each day. With
-// learning, every evening the day's proposals are put on trial, and the evening
-// after in force.
-func live(l *life, m *month, learn bool) (prompts []int, taken int) {
+// A way is how somebody uses what there is to be asked less.
+type way int
+
+const (
+	once  way = iota // answers, and that is all
+	mines            // takes what is proposed after three answers
+	wants            // besides, asks for a rule when asked the same a second time
+)
+
+// live is thirty days of thirty actions. It returns the prompts of each day. What
+// becomes a rule is on trial from that evening, and in force from the next.
+func live(l *life, m *month, w way) (prompts []int, taken int) {
 	var trial []flight.Proposal
+	seen := map[string]int{}
 	for range 30 {
 		asked := 0
+		var fresh []flight.Proposal
 		for range 30 {
 			l.now = l.now.Add(10 * time.Minute)
-			if l.do(l.run(m.next()), true) == gate.Ask {
-				asked++
+			a := l.run(m.next())
+			if l.do(a, true) != gate.Ask {
+				continue
+			}
+			asked++
+			if class, ok := flight.Class(a); ok {
+				if seen[class]++; seen[class] == 2 && w == wants {
+					fresh = append(fresh, l.wanted()...)
+				}
 			}
 		}
 		prompts = append(prompts, asked)
 		l.now = l.now.Add(19 * time.Hour)
-		if !learn {
+		if w == once {
 			continue
 		}
 		for _, p := range trial {
 			l.take(p, false)
 			taken++
 		}
-		trial = slices.DeleteFunc(l.mine(), func(p flight.Proposal) bool { return p.Problem != "" })
-		for _, p := range trial {
+		for _, p := range fresh {
 			l.take(p, true)
 		}
+		mined := slices.DeleteFunc(l.mine(), func(p flight.Proposal) bool { return p.Problem != "" })
+		for _, p := range mined {
+			l.take(p, true)
+		}
+		trial = append(fresh, mined...)
 	}
 	return prompts, taken
 }
@@ -109,10 +130,15 @@ func sum(xs []int) (n int) {
 // command to the rules each has learnt.
 func TestAMonthOfUseAsksLessAndAdmitsNothingDangerous(t *testing.T) {
 	natural, grey, benign, dangerous := rows(t, "natural"), rows(t, "grey"), rows(t, "benign"), rows(t, "dangerous")
-	people := 6
-	if testing.Short() {
+	people := 3
+	switch {
+	case testing.Short():
 		people = 1
+	case os.Getenv("PASSEPARTOUT_SOAK") != "":
+		people = 24
 	}
+	per100 := func(days []int) float64 { return 100 * float64(sum(days)) / float64(30*len(days)) }
+	var later []float64
 	for seed := range people {
 		person := func() *month {
 			rnd := rand.New(rand.NewPCG(uint64(seed), 9))
@@ -128,34 +154,77 @@ func TestAMonthOfUseAsksLessAndAdmitsNothingDangerous(t *testing.T) {
 			rnd.Shuffle(len(habits), func(i, j int) { habits[i], habits[j] = habits[j], habits[i] })
 			return &month{habits: habits, fresh: slices.Concat(benign, natural), rnd: rnd}
 		}
-		before, _ := live(newLife(t), person(), false)
+		before, _ := live(newLife(t), person(), once)
+		patient := newLife(t)
+		mined := before
+		if !testing.Short() {
+			mined, _ = live(patient, person(), mines)
+			patient.check(seed, dangerous)
+		}
 		l := newLife(t)
-		after, taken := live(l, person(), true)
-		per100 := func(days []int) float64 { return 100 * float64(sum(days)) / float64(30*len(days)) }
-		t.Logf("person %d: %d rules; prompts per 100 actions: month without learning %.1f; with: first week %.1f, after it %.1f, last week %.1f",
-			seed, taken, per100(before), per100(after[:7]), per100(after[7:]), per100(after[23:]))
+		after, taken := live(l, person(), wants)
+		later = append(later, per100(after[7:]))
+		t.Logf("person %d: %d rules; prompts per 100: no learning %.1f; mining only: after a week %.1f; asking for rules: weeks %.1f %.1f %.1f %.1f, after the first %.1f, of them %.1f that no rule may answer",
+			seed, taken, per100(before), per100(mined[7:]), per100(after[:7]), per100(after[7:14]), per100(after[14:21]), per100(after[21:]), per100(after[7:]), l.unanswerable(7))
 		if taken > 0 && sum(after) >= sum(before) {
 			t.Errorf("person %d: learning asked %d times, no learning %d times", seed, sum(after), sum(before))
 		}
-		plain, admitted := newLife(t), 0
-		for _, cmd := range dangerous {
-			a, b := plain.run(cmd), l.run(cmd)
-			if l.chain.Decide(b, l.facts(b)).Decision() > plain.chain.Decide(a, plain.facts(a)).Decision() {
-				t.Errorf("a learnt rule eases the dangerous %q", cmd)
-				admitted++
-			}
-		}
-		t.Logf("person %d: %d of %d dangerous commands admitted by a learnt rule", seed, admitted, len(dangerous))
-		replayed := 0
-		for _, e := range l.entries {
-			if e.Word("KIND") == "RULING" {
-				replayed++
-			}
-		}
-		if same := l.replay(); same != replayed {
-			t.Errorf("person %d: %d of %d rulings replay the same", seed, same, replayed)
+		l.check(seed, dangerous)
+	}
+	slices.Sort(later)
+	t.Logf("after a week: median %.1f prompts per 100, from %.1f to %.1f", later[len(later)/2], later[0], later[len(later)-1])
+}
+
+// check puts every dangerous command to the rules a person has learnt, and decides
+// everything on record again.
+func (l *life) check(seed int, dangerous []string) {
+	l.t.Helper()
+	plain, admitted := newLife(l.t), 0
+	for _, cmd := range dangerous {
+		a, b := plain.run(cmd), l.run(cmd)
+		if l.chain.Decide(b, l.facts(b)).Decision() > plain.chain.Decide(a, plain.facts(a)).Decision() {
+			l.t.Errorf("a learnt rule eases the dangerous %q", cmd)
+			admitted++
 		}
 	}
+	replayed := 0
+	for _, e := range l.entries {
+		if e.Word("KIND") == "RULING" {
+			replayed++
+		}
+	}
+	same := l.replay()
+	if same != replayed {
+		l.t.Errorf("person %d: %d of %d rulings replay the same", seed, same, replayed)
+	}
+	l.t.Logf("person %d: %d of %d dangerous commands admitted by a learnt rule; %d of %d rulings replay the same", seed, admitted, len(dangerous), same, replayed)
+}
+
+// unanswerable counts, per 100 actions from a day on, the questions that no rule may
+// answer: what would happen is not known beforehand.
+func (l *life) unanswerable(from int) float64 {
+	begin := time.Date(2026, 11, 2, 9, 0, 0, 0, time.UTC).AddDate(0, 0, from)
+	asked := 0
+	for _, e := range l.entries {
+		if e.Word("KIND") != "RULING" || e.Sub("TRACE").Word("DECISION") != "ASK" {
+			continue
+		}
+		at, err := time.Parse(time.RFC3339Nano, e.Sub("FACTS").Text("NOW"))
+		a, aerr := l.v.Recorded(e.Sub("ACTION"))
+		if err != nil || aerr != nil {
+			l.t.Fatal(err, aerr)
+		}
+		if at.Before(begin) {
+			continue
+		}
+		ps, err := flight.Miner{Vocabulary: l.v, Policy: gate.Policy{}, Now: l.now}.Wanted(flight.Plan{
+			Token: "x", Action: a.Plist(), Digest: a.Digest().String(), Trace: e.Sub("TRACE"), By: owner,
+		})
+		if err != nil || len(ps) == 0 {
+			asked++
+		}
+	}
+	return 100 * float64(asked) / float64(30*(30-from))
 }
 
 // replay decides everything on record again and counts what comes out the same.

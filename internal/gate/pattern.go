@@ -53,8 +53,34 @@ func hostFits(pattern, address string) bool {
 // exactly begins a pattern that is a command line to the letter.
 const exactly = "="
 
-// anyMore is the last word of a pattern that lets more words follow.
+// anyMore is the last word of a pattern that lets more words follow. In an allow rule
+// options are none of them, but those it names: ...{-n,--output}.
 const anyMore = "..."
+
+// anyCall splits a last word that names the options which may be among the rest.
+func anyCall(word string) (options []string, ok bool) {
+	list, ok := strings.CutPrefix(word, anyMore+"{")
+	list, closed := strings.CutSuffix(list, "}")
+	if !ok || !closed {
+		return nil, false
+	}
+	return strings.Split(list, ","), true
+}
+
+// callFits reports whether the rest of a command is words and the named options,
+// and nothing that says which machine to talk to or leads upwards.
+func callFits(options, rest []string) bool {
+	for _, w := range rest {
+		name, _, _ := strings.Cut(w, "=")
+		switch {
+		case strings.Contains(w, "://"), upwards(w), w == "-", w == "--":
+			return false
+		case strings.HasPrefix(w, "-") && !slices.Contains(options, name):
+			return false
+		}
+	}
+	return true
+}
 
 // commandFits compares a command, or an argument vector, with a pattern of words.
 //
@@ -88,6 +114,9 @@ func wordsFit(want, got []string, strict bool) bool {
 		if w == anyMore && i == len(want)-1 {
 			return !strict || !slices.ContainsFunc(got[min(i, len(got)):], evasive)
 		}
+		if options, ok := anyCall(w); ok && i == len(want)-1 {
+			return i > 0 && (!strict || callFits(options, got[min(i, len(got)):]))
+		}
 		if i >= len(got) {
 			return false
 		}
@@ -114,8 +143,14 @@ func wordFits(pattern, word string, strict bool) bool {
 
 // evasive reports a word that a wildcard must not stand for.
 func evasive(word string) bool {
-	return strings.HasPrefix(word, "-") || slices.Contains(strings.Split(word, "/"), "..")
+	return strings.HasPrefix(word, "-") || upwards(word)
 }
+
+func upwards(word string) bool { return slices.Contains(strings.Split(word, "/"), "..") }
+
+// PlainWords splits a command that is nothing but words, some of them in quotes: what
+// an allow rule can name word by word. ok is false for any other.
+func PlainWords(cmd string) (words []string, ok bool) { return plainWords(cmd) }
 
 // plainWords splits a command that is nothing but words, some in quotes.
 func plainWords(s string) ([]string, bool) {

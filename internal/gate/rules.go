@@ -8,6 +8,7 @@ import (
 
 	"passepartout/internal/proto"
 	"passepartout/internal/sexp"
+	"passepartout/internal/shell"
 )
 
 // A Rule is one decision a person wrote down beforehand. A deny or ask rule
@@ -108,6 +109,15 @@ func (r Rule) check() error {
 	}
 	if len(r.Match) == 0 || len(r.NoMatch) == 0 {
 		return fail("an allow rule needs an example of either kind")
+	}
+	for _, c := range r.When {
+		words := strings.Fields(c.Pattern)
+		if len(words) == 0 {
+			continue
+		}
+		if _, ok := anyCall(words[len(words)-1]); ok && !slices.Equal(r.Lifts, []string{shell.NeedsService}) {
+			return fail("%q lets any words and options follow, so it may answer %s only, which asks what a program that reads connects to", c.Pattern, shell.NeedsService)
+		}
 	}
 	for _, code := range r.Lifts {
 		if why := whyNotLiftable(code); why != "" {

@@ -264,6 +264,9 @@ func offline(args []string) bool {
 	return contains(args, "--offline") || contains(args, "--no-index") || contains(args, "--local")
 }
 
+// NeedsService is the code of the question whether a program that only reads may talk to the one service its settings, or its maker, name.
+const NeedsService = "shell.needs-service"
+
 // reach judges what a program must be able to talk to, which it cannot from inside the sandbox. Looking something up in a registry brings nothing
 // in, and what a lock file pins is fetched by every build: neither is a question.
 func (j *judge) reach(c class, at string, args []string) {
@@ -275,7 +278,7 @@ func (j *judge) reach(c class, at string, args []string) {
 		j.ask("shell.needs-socket", "works only through the control socket of a daemon, which the sandbox keeps away")
 		return
 	case at == "remote":
-		j.ask("shell.needs-network", "works only with a machine that its settings or credentials name, which the sandbox keeps away")
+		j.ask(NeedsService, "works only with a machine that its settings or credentials name, which the sandbox keeps away")
 		return
 	}
 	hosts := []string{at}
@@ -289,7 +292,11 @@ func (j *judge) reach(c class, at string, args []string) {
 		}
 	}
 	if len(hosts) == 0 {
-		j.ask("shell.needs-network", "works only over the network, and this is not on the list of allowed hosts: "+at)
+		code := NeedsService // a program with one place of its own
+		if strings.HasPrefix(at, "registry:") {
+			code = "shell.needs-network" // what comes from there will run
+		}
+		j.ask(code, "works only over the network, and this is not on the list of allowed hosts: "+at)
 		return
 	}
 	j.rep.Hosts = append(j.rep.Hosts, hosts...)

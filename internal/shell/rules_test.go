@@ -18,7 +18,7 @@ type rule struct {
 var rules = []rule{
 	{
 		name: "a client of a cluster or a cloud works only over the network",
-		code: "shell.needs-network",
+		code: "shell.needs-service",
 		asked: []string{
 			"kubectl get nodes", "kubectl -n web logs deploy/api", "kubectl explain service", "aws s3 ls s3://backups", "aws iam list-users", "gcloud compute instances list",
 			"az vm list -o table", "helm status web", "terraform plan", "terraform state list", "doctl droplet list", "gh pr list", "glab mr list", "svn update", "skopeo inspect docker://app",
