@@ -1,6 +1,9 @@
 package place
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // pattern is one compiled line of the table.
 type pattern struct {
@@ -30,13 +33,21 @@ func (s *stars) add(p pattern) {
 	s[last] = append(s[last], p)
 }
 
-var (
-	special     = compileTable()
-	exemptNames = compile(Ordinary, exempt)
-	exemptRoots = compile(Ordinary, exemptTrees)
-	sinkNames   = compile(Sink, sinks)
-	openRoots   = compile(Ordinary, openTrees)
-)
+// rules is everything compiled.
+type rules struct {
+	special                                        index
+	exemptNames, exemptRoots, sinkNames, openRoots []pattern
+}
+
+// compiled waits until somebody asks, because every process of this program starts
+// with its tables, and most of them, such as a sandbox's first, judge no path.
+var compiled = sync.OnceValue(func() *rules {
+	return &rules{
+		special:     compileTable(),
+		exemptNames: compile(Ordinary, exempt), exemptRoots: compile(Ordinary, exemptTrees),
+		sinkNames: compile(Sink, sinks), openRoots: compile(Ordinary, openTrees),
+	}
+})
 
 func compileTable() index {
 	ix := index{literal: make(map[string][]pattern)}
@@ -107,24 +118,25 @@ func classify(elems []string) Kind {
 	if len(elems) == 0 {
 		return Top
 	}
-	if matchAny(sinkNames, elems) {
+	r := compiled()
+	if matchAny(r.sinkNames, elems) {
 		return Sink
 	}
 	k := Ordinary
 	for i, e := range elems {
-		if special.prefix[e[0]] {
-			k = strictest(k, special.literal[e], elems, i)
+		if r.special.prefix[e[0]] {
+			k = strictest(k, r.special.literal[e], elems, i)
 		}
-		k = strictest(k, special.deep[e[len(e)-1]], elems, i)
-		k = strictest(k, special.deep[0], elems, i)
+		k = strictest(k, r.special.deep[e[len(e)-1]], elems, i)
+		k = strictest(k, r.special.deep[0], elems, i)
 	}
 	leaf := elems[len(elems)-1]
-	if k < Secret && namedSecret(leaf) && !matchAny(exemptNames, elems[len(elems)-1:]) && !matchAny(exemptRoots, elems) {
+	if k < Secret && namedSecret(leaf) && !matchAny(r.exemptNames, elems[len(elems)-1:]) && !matchAny(r.exemptRoots, elems) {
 		k = Secret
 	}
-	k = strictest(k, special.leaf[leaf[len(leaf)-1]], elems, len(elems)-1)
-	k = strictest(k, special.leaf[0], elems, len(elems)-1)
-	if (k == System || k == Device) && matchAny(openRoots, elems) {
+	k = strictest(k, r.special.leaf[leaf[len(leaf)-1]], elems, len(elems)-1)
+	k = strictest(k, r.special.leaf[0], elems, len(elems)-1)
+	if (k == System || k == Device) && matchAny(r.openRoots, elems) {
 		return Ordinary
 	}
 	return k
@@ -170,14 +182,14 @@ func (p *pattern) excused(elems []string) bool {
 	if p.kind != Secret {
 		return false
 	}
-	if !p.rooted && matchAny(exemptRoots, elems) {
+	if !p.rooted && matchAny(compiled().exemptRoots, elems) {
 		return true
 	}
 	if p.tree && !(len(p.elems) == 1 && p.elems[0] == ".ssh") {
 		return false
 	}
 	last := elems[len(elems)-1:]
-	return matchAny(exemptNames, last)
+	return matchAny(compiled().exemptNames, last)
 }
 
 func matchAny(patterns []pattern, elems []string) bool {

@@ -1,6 +1,9 @@
 package secret
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // keywords are the stems that make a name worth looking at. The name they stand in decides (see naming), not the stem.
 var keywords = []string{
@@ -14,8 +17,9 @@ var foreign = []string{
 	"salasana", "heslo",
 }
 
-// defaultTriggers is everything Default looks for.
-var defaultTriggers = func() *automaton[trigger] {
+// defaultTriggers is everything Default looks for. It is built when somebody looks:
+// most processes of this program, such as a sandbox's first, never do.
+var defaultTriggers = sync.OnceValue(func() *automaton[trigger] {
 	all := append(formatTriggers(), shapes...)
 	for _, k := range keywords {
 		all = append(all, trigger{word: k, rule: assignment})
@@ -24,7 +28,7 @@ var defaultTriggers = func() *automaton[trigger] {
 		all = append(all, trigger{word: w, rule: foreignPassword})
 	}
 	return newAutomaton(all, func(t trigger) string { return t.word })
-}()
+})
 
 // claim is how strongly a name says that its value is a secret.
 type claim uint8

@@ -70,7 +70,7 @@ type Scanner struct {
 }
 
 // Default returns the scanner that knows formats, shapes and keywords, and no values.
-func Default() *Scanner { return &Scanner{triggers: defaultTriggers} }
+func Default() *Scanner { return &Scanner{triggers: defaultTriggers()} }
 
 // Scan returns the credentials in text, in order of position and not overlapping.
 func (s *Scanner) Scan(text string) []Match {
