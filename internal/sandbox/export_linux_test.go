@@ -1,5 +1,25 @@
 package sandbox
 
+import (
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// LandlockAlone puts this thread behind Landlock and no other wall, with the rules of
+// a run that may write to root. It returns the version in force.
+func LandlockAlone(root string) (abi int, err error) {
+	runtime.LockOSThread()
+	if abi = landlockABI(); abi == 0 {
+		return 0, nil
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return abi, err
+	}
+	p := &plan{WriteRoots: []string{root}}
+	return abi, restrictLandlock(abi, p.landlockRules(abi))
+}
+
 // SkipRaceExitDelay keeps a stage built with the race detector from lingering
 // a second after its work, as that runtime does by default.
 func SkipRaceExitDelay() { stageEnv = append(stageEnv, "GORACE=atexit_sleep_ms=0") }

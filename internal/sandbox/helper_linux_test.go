@@ -107,6 +107,11 @@ func attempt(what string, args []string) error {
 			b[i] = 1
 		}
 		return nil
+	case "behind-landlock":
+		if _, err := sandbox.LandlockAlone(args[0]); err != nil {
+			return err
+		}
+		return unix.Exec(args[1], args[1:], os.Environ())
 	case "run":
 		// A daemon in miniature, for being killed.
 		dir := args[0]
