@@ -108,6 +108,7 @@ type Daemon struct {
 	tape    *os.File // what providers say is recorded there; nil for nowhere
 	plans   *flight.Log
 	board   *flight.Board
+	seen    atomic.Pointer[flight.Board] // board, for the goroutine that watches the memex
 	agent   *agent.Agent
 	pulse   *pulse.Pulse
 	replies replies       // what jobs wait for

@@ -376,3 +376,63 @@ func TestAnAnswerReachesAsFarAsItSays(t *testing.T) {
 		t.Errorf("an unknown scope was %s", r.Payload)
 	}
 }
+
+// TestINV09CrashMatrixOfAFileAndOfAPlan kills the daemon around the effect of a plan
+// on a file, and around the first step of a plan of two.
+func TestINV09CrashMatrixOfAFileAndOfAPlan(t *testing.T) {
+	writing := func(name string) sexp.Plist {
+		return sexp.P(sexp.Keyword("TOOL"), "write-file", sexp.Keyword("ARGS"), sexp.P(
+			sexp.Keyword("FILEPATH"), name, sexp.Keyword("CONTENT"), "written\n"), sexp.Keyword("EXPLANATION"), "to have something on disk")
+	}
+	file := proto.Message{Kind: proto.Request, Target: "TOOL", Payload: writing("one.txt")}
+	plan := proto.Message{Kind: proto.Request, Target: "PLAN", Payload: sexp.P(
+		sexp.Keyword("STEPS"), sexp.NewList(writing("one.txt").List(), writing("two.txt").List()), sexp.Keyword("EXPLANATION"), "two files, one after the other")}
+	for name, tt := range map[string]struct {
+		ask   proto.Message
+		step  string
+		state sexp.Keyword
+		files []string
+		says  string
+	}{
+		"a file, before":         {file, "started", "FAILED", nil, "nothing was done"},
+		"a file, after":          {file, "acted", "DONE", []string{"one.txt"}, "carried out"},
+		"a plan, approved":       {plan, "approved", "DONE", []string{"one.txt", "two.txt"}, "carried out"},
+		"a plan, before a step":  {plan, "started", "FAILED", nil, "nothing of it was done; the 1 after it were not"},
+		"a plan, after a step":   {plan, "acted", "FAILED", []string{"one.txt"}, "step 1, tool.write-file: it was carried out; the 1 after it were not"},
+		"a plan, between steps":  {plan, "ended", "DONE", []string{"one.txt", "two.txt"}, "carried out"},
+		"a plan, before anybody": {plan, "asked", "", nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := settings(t)
+			if err := os.WriteFile(filepath.Join(s.MemexDir, "system", "permissions.org"), []byte("| plan | allow |\n| write-file | ask |\n| cli.message | allow |\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			v := startVictim(t, s, tt.step)
+			p := v.connect()
+			if _, ok := p.try(tt.ask); ok {
+				if open, ok := p.try(approvalsRequest()); ok {
+					p.try(answerMessage(plists(t, open.Payload, "PENDING")[0].Text("TOKEN"), "APPROVED"))
+				}
+			}
+			if err := v.cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
+				t.Fatalf("the daemon ended with %v, want it killed at %q", err, tt.step)
+			}
+			q := startVictim(t, s, "").connect()
+			if tt.state != "" {
+				ended := q.untilEnded(t)
+				if ended[0].Word("STATE") != tt.state || !strings.Contains(ended[0].Text("TEXT")+ended[0].Text("RESULT"), tt.says) {
+					t.Errorf("the person is told %s: %s (%s), want %s and %q", ended[0].Word("STATE"), ended[0].Text("TEXT"), ended[0].Text("RESULT"), tt.state, tt.says)
+				}
+			} else if n := len(q.pending()); n != 0 {
+				t.Errorf("%d questions nobody saw came back", n)
+			}
+			for _, f := range []string{"one.txt", "two.txt"} {
+				raw, err := os.ReadFile(filepath.Join(s.MemexDir, f))
+				if got := err == nil; got != slices.Contains(tt.files, f) || got && string(raw) != "written\n" {
+					t.Errorf("%s is there: %t (%q), want %v", f, got, raw, tt.files)
+				}
+			}
+		})
+	}
+}

@@ -66,6 +66,9 @@ func TestINV09NothingButAnApproversFrameApproves(t *testing.T) {
 			raw := waitFor(t, board, token)
 			write(t, h.settings, "system/flight-plans.org", strings.Replace(raw, "* PLAN ", "* APPROVED ", 1))
 			p.request(say("other", "SPEAK"))
+			if text := waitFor(t, board, "which answers nothing"); !strings.Contains(text, "* PLAN ") {
+				t.Errorf("it was not set back:\n%s", text)
+			}
 		},
 		"words around the control word": func(_ *testing.T, _ *house, p *peer, token string) {
 			p.request(say("main", "please /approve "+token))

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"passepartout/internal/act"
 	"passepartout/internal/agent"
@@ -36,7 +35,12 @@ func (d *Daemon) openMemory(ctx context.Context) (*memory.Store, error) {
 	if err := os.MkdirAll(filepath.Join(d.s.MemexDir, "system"), 0o755); err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
-	if err := m.Watch(memory.WatchOptions{}); err != nil {
+	looked := func(*memory.View, error) {
+		if b := d.seen.Load(); b != nil {
+			b.Look()
+		}
+	}
+	if err := m.Watch(memory.WatchOptions{Notify: looked}); err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
 	return m, nil
@@ -117,6 +121,8 @@ func (d *Daemon) openPlans() error {
 	if err != nil {
 		return err
 	}
+	d.board.Follow(d.plans)
+	d.seen.Store(d.board)
 	open, err := d.plans.Pending()
 	for _, p := range append(open, d.plans.Ended(recentPlans)...) {
 		d.board.Show(p) // the program may have died before it was shown
@@ -124,19 +130,19 @@ func (d *Daemon) openPlans() error {
 	return err
 }
 
-// witness asks the memex whether a plan's effect on it happened. Its history is
-// written before its files, so what is not in there did not happen. Of effects
-// elsewhere it knows nothing.
+// witnessed are the verbs whose every effect is in a history that is on disk before
+// the effect: what is not in there did not happen.
+var witnessed = []string{"tool.capture", "tool.org-edit", "tool.write-file", "tool.write-note", "tool.replace-in-file"}
+
+// witness asks the histories of the memex and of files whether a plan's effect
+// happened. Of effects elsewhere they know nothing; of a command they know what it
+// changed, and not whether it came to its end.
 func (d *Daemon) witness(p flight.Plan) (happened, known bool) {
-	if name := p.Name(); p.Ruling == "" || name != "tool.capture" && name != "tool.org-edit" {
+	if p.Ruling == "" || !slices.Contains(witnessed, p.Name()) {
 		return false, false
 	}
-	for _, op := range d.memory.History() {
-		if strings.HasSuffix(op.Label, " ("+p.Ruling+")") {
-			return true, true
-		}
-	}
-	return false, true
+	steps := act.History{Files: d.undo, Memory: d.memory}.Steps()
+	return slices.ContainsFunc(steps, func(s act.Step) bool { return s.Ruling == p.Ruling && len(s.Paths) > 0 }), true
 }
 
 // actuators are all that can be done.
@@ -179,7 +185,7 @@ func (d *Daemon) hidden() []string {
 // what the kernel offers.
 func (d *Daemon) basePolicy() gate.Policy {
 	own := d.hidden()
-	for _, f := range append([]string{plansFile}, policyFiles...) {
+	for _, f := range append([]string{plansFile, plansFile + "_archive"}, policyFiles...) {
 		own = append(own, filepath.Join(d.s.MemexDir, filepath.FromSlash(f)))
 	}
 	return gate.Policy{

@@ -23,6 +23,8 @@ type Board struct {
 
 	mu     sync.Mutex // guards what follows
 	queue  []Plan     // the newest state of each plan still to be shown
+	truth  *Log       // what the board is compared with; nil: nothing yet
+	look   bool       // somebody else may have written to the file
 	closed bool
 	wake   chan struct{} // a token when there is something to show
 	stop   chan struct{} // closed by Close
@@ -55,6 +57,11 @@ func (b *Board) Show(p Plan) {
 		}
 	}
 	b.queue = append(b.queue, p)
+	b.rouse()
+}
+
+// rouse wakes the writer, with the lock held.
+func (b *Board) rouse() {
 	select {
 	case b.wake <- struct{}{}:
 	default: // it has been woken already
@@ -92,20 +99,26 @@ func (b *Board) write() {
 // flush shows what is queued.
 func (b *Board) flush() {
 	b.mu.Lock()
-	plans := b.queue
-	b.queue = nil
+	plans, log, look := b.queue, b.truth, b.look
+	b.queue, b.look = nil, false
 	b.mu.Unlock()
+	if log != nil && look {
+		b.setBack(log)
+	}
 	if err := b.put(plans); err == nil || len(plans) < 2 {
 		b.note(plans, err)
-		return
+	} else {
+		for _, p := range plans { // one of them keeps the others from being shown
+			b.note([]Plan{p}, b.put([]Plan{p}))
+		}
 	}
-	for _, p := range plans { // one of them keeps the others from being shown
-		b.note([]Plan{p}, b.put([]Plan{p}))
+	if log != nil {
+		b.prune()
 	}
 }
 
 func (b *Board) note(plans []Plan, err error) {
-	if err != nil {
+	if err != nil && len(plans) > 0 {
 		b.log.Warn("a plan could not be shown in the memex", "plan", plans[0].Token, "error", err)
 	}
 }
@@ -151,16 +164,28 @@ func (b *Board) edits(view *memory.View, p Plan, first bool) []memory.Edit {
 	if o.Todo == p.State.String() {
 		return nil
 	}
+	return rewritten(o, p.State, body(p))
+}
+
+// rewritten gives a heading another state and text.
+func rewritten(o memory.Object, s State, text string) []memory.Edit {
 	return []memory.Edit{
-		{Object: o.ID, Expect: o.Hash, Change: memory.Change{Kind: memory.SetBody, Value: body(p)}},
-		{Object: o.ID, Expect: o.Hash, Change: memory.Change{Kind: memory.SetTodo, Value: p.State.String()}},
+		{Object: o.ID, Expect: o.Hash, Change: memory.Change{Kind: memory.SetBody, Value: text}},
+		{Object: o.ID, Expect: o.Hash, Change: memory.Change{Kind: memory.SetTodo, Value: s.String()}},
 	}
 }
 
-func boardID(p Plan) memory.ID { return memory.ID("flight-" + p.Token) }
+// boardPrefix begins the id of every plan's heading, and boardStamp is how its times
+// are written.
+const (
+	boardPrefix = "flight-"
+	boardStamp  = "[2006-01-02 Mon 15:04]"
+)
+
+func boardID(p Plan) memory.ID { return memory.ID(boardPrefix + p.Token) }
 
 func entry(p Plan) org.Entry {
-	stamp := func(t time.Time) string { return t.Local().Format("[2006-01-02 Mon 15:04]") }
+	stamp := func(t time.Time) string { return t.Local().Format(boardStamp) }
 	return org.Entry{
 		Todo: p.State.String(), Title: oneLine(fmt.Sprintf("%s: %s", p.Name(), p.Action.Text("WHY"))), Tags: []string{"FLIGHT_PLAN"},
 		Properties: []org.Property{
