@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,6 +21,7 @@ var lispBudget = lisp.Budget{Steps: 500_000_000, Cells: 10_000_000, Depth: 20_00
 // lispCommand runs the skill language: from files, from -e, or in a REPL.
 func (a *app) lispCommand() *cobra.Command {
 	var forms []string
+	var in string
 	cmd := &cobra.Command{
 		Use:   "lisp [-e FORM]… [FILE…]",
 		Short: "Run the skill language, from files, forms or a prompt",
@@ -29,12 +29,15 @@ func (a *app) lispCommand() *cobra.Command {
 
 Files are loaded first, then the forms given with -e are evaluated and their values
 printed. With neither, forms are read from standard input, at a prompt when it is a
-terminal. At the prompt, :doc NAME and :apropos PART look things up, :history shows
-what was typed, :quit leaves. The program has no files, network or clock.`,
+terminal. At the prompt, Tab completes a name, a form may take several lines, :doc NAME
+and :apropos PART look things up, :history shows what was typed, :quit leaves. With
+--skill the forms see what a skill defines. The program has no files, network or
+clock.`,
 		Example: `  passepartout lisp -e '(mapcar #'"'"'1+ (list 1 2 3))'
-  passepartout lisp helpers.lisp -e '(main)'`,
+  passepartout lisp helpers.lisp -e '(main)'
+  passepartout lisp --skill lisp-tools -e '(lisp-tools-definitions "(defun f ())")'`,
 		RunE: func(_ *cobra.Command, files []string) error {
-			r, err := newLispRunner(a)
+			r, err := newLispRunner(a, in)
 			if err != nil {
 				return err
 			}
@@ -55,6 +58,7 @@ what was typed, :quit leaves. The program has no files, network or clock.`,
 		},
 	}
 	cmd.Flags().StringArrayVarP(&forms, "eval", "e", nil, "evaluate a form and print its values")
+	cmd.Flags().StringVar(&in, "skill", "", "run in the package of this skill, as it is loaded")
 	return cmd
 }
 
@@ -65,7 +69,18 @@ type lispRunner struct {
 	history []string
 }
 
-func newLispRunner(a *app) (*lispRunner, error) {
+func newLispRunner(a *app, skill string) (*lispRunner, error) {
+	if skill != "" {
+		l, _, _, err := a.skills()
+		if err != nil {
+			return nil, err
+		}
+		if _, err := findSkill(l.Set(), skill); err != nil {
+			return nil, err
+		}
+		th, err := l.Set().Thread(skill, lispBudget)
+		return &lispRunner{a: a, th: th}, err
+	}
 	img, err := lisp.New(nil)
 	if err != nil {
 		return nil, fmt.Errorf("lisp: %w", err)
@@ -132,31 +147,31 @@ func (r *lispRunner) eval(file, src string) error {
 // repl reads forms line by line; a form may take several. Errors are told and
 // do not end it, unless the input is no terminal.
 func (r *lispRunner) repl() error {
-	tty := isTerminal(r.a.in)
-	prompt := func(s string) {
-		if tty {
-			fmt.Fprint(r.a.errw, s)
-		}
-	}
-	in := bufio.NewScanner(r.a.in)
-	in.Buffer(nil, 16<<20)
+	in, tty := r.lines()
 	pending := ""
-	prompt("* ")
-	for in.Scan() {
-		line := in.Text()
+	for {
+		prompt := "* "
+		if pending != "" {
+			prompt = "  "
+		}
+		line, err := in(prompt)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
 		if pending == "" && strings.HasPrefix(strings.TrimSpace(line), ":") {
 			if done := r.command(strings.Fields(line)); done {
 				return nil
 			}
-			prompt("* ")
 			continue
 		}
 		src := pending + line + "\n"
-		err := r.eval("", src)
+		err = r.eval("", src)
 		var syntax *sexp.SyntaxError
 		if errors.As(err, &syntax) && syntax.Incomplete {
 			pending = src
-			prompt("  ")
 			continue
 		}
 		pending = ""
@@ -169,12 +184,11 @@ func (r *lispRunner) repl() error {
 			}
 			fmt.Fprintln(r.a.errw, err)
 		}
-		prompt("* ")
 	}
 	if pending != "" {
 		return fmt.Errorf("lisp: the input ends inside a form")
 	}
-	return in.Err()
+	return nil
 }
 
 // command carries out a colon command; true means leave.

@@ -80,3 +80,33 @@ func TestLispPromptLooksNamesUp(t *testing.T) {
 		t.Errorf("printed %q, %v", out, err)
 	}
 }
+
+func TestLispPromptCompletesNames(t *testing.T) {
+	r, err := newLispRunner(&app{}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := (&lispRunner{a: &app{out: &bytes.Buffer{}}, th: r.th}).eval("", "(defun a-name-of-my-own (x) x)"); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		line    string
+		pos     int
+		want    string
+		choices int
+	}{
+		{"(a-name-of", 10, "(a-name-of-my-own ", 1},
+		{"(multiple-value-b", 17, "(multiple-value-bind ", 1},
+		{"(string-upc x)", 11, "(string-upcase  x)", 1},
+		{"(multiple-val", 13, "(multiple-value", 6},
+		{"(cl-ppcre:regex-replace-a", 25, "(cl-ppcre:regex-replace-all ", 1},
+		{"(no-such-thing", 14, "(no-such-thing", 0},
+		{":ap", 3, ":apropos ", 1},
+		{"(", 1, "(", 0},
+	} {
+		got, at, choices := r.complete(c.line, c.pos)
+		if got != c.want || len(choices) != c.choices || at < c.pos {
+			t.Errorf("%q: got %q at %d with %v, want %q and %d choices", c.line, got, at, choices, c.want, c.choices)
+		}
+	}
+}

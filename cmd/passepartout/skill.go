@@ -37,7 +37,7 @@ docs/skills.md.`,
 		a.skillNewCommand(),
 		&cobra.Command{Use: "test [NAME|FILE]…", Short: "Load skills afresh and run their own tests", RunE: func(_ *cobra.Command, args []string) error { return a.skillTest(args) }},
 		&cobra.Command{Use: "reload", Short: "Load all skills as they are on disk, and say what does not", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error { return a.skillTest(nil) }},
-		&cobra.Command{Use: "install FILE", Short: "Test a skill and put it among the installed ones", Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command, args []string) error { return a.skillInstall(args[0]) }},
+		&cobra.Command{Use: "install FILE|EXAMPLE", Short: "Test a skill and put it among the installed ones", Example: "  passepartout skill install my-skill.org\n  passepartout skill install example-gate", Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command, args []string) error { return a.skillInstall(args[0]) }},
 		a.skillDistillCommand(),
 		&cobra.Command{Use: "grant NAME CAPABILITY…", Short: "Let this version of a skill use capabilities", Args: cobra.MinimumNArgs(2), RunE: func(_ *cobra.Command, args []string) error { return a.skillGrant(args[0], args[1:]) }},
 		&cobra.Command{Use: "revoke NAME", Short: "Take all capabilities from a skill", Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command, args []string) error { return a.skillGrant(args[0], nil) }},
@@ -171,6 +171,11 @@ func (a *app) skillList() error {
 	for _, r := range all {
 		fmt.Fprintf(w, "%s\t%s\t%d tests\t%s\t%s\n", r.Name, strings.Join(parts(r), ", "), r.Tests, r.Usage, r.File)
 	}
+	for _, e := range skill.Examples() {
+		if _, installed := set.Find(e); !installed {
+			fmt.Fprintf(w, "%s\texample, not in force\t\t\texamples/%s.org\n", e, e)
+		}
+	}
 	for _, g := range set.Guides {
 		fmt.Fprintf(w, "%s\tguide\t\t\t%s\n", g.Name, g.File)
 	}
@@ -269,6 +274,12 @@ func (a *app) skillShow(name string) error {
 		_, err = fmt.Fprintf(a.out, "%s: %s\n\n%s\n", g.Name, g.Description, g.Text)
 		return err
 	}
+	if text, ok := skill.Example(name); ok {
+		if _, installed := l.Set().Find(name); !installed {
+			_, err = fmt.Fprintf(a.out, "# %s: an example, not in force; to use it: passepartout skill install %s\n%s", name, name, text)
+			return err
+		}
+	}
 	k, err := findSkill(l.Set(), name)
 	if err != nil {
 		return err
@@ -357,7 +368,12 @@ func (a *app) skillInstall(file string) error {
 	if err != nil {
 		return err
 	}
-	k, err := l.Try(file)
+	var k *skill.Skill
+	if text, ok := skill.Example(file); ok {
+		k, err = l.Set().Draft(file, text)
+	} else {
+		k, err = l.Try(file)
+	}
 	if err != nil {
 		return err
 	}

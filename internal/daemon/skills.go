@@ -62,7 +62,14 @@ func (d *Daemon) skillTools(ours []act.Tool) []act.Tool {
 	}
 	out := d.makingSkills()
 	if len(d.skills.Set().Guides) > 0 {
-		out = append(out, d.guideTool())
+		var there []string
+		for _, t := range slices.Concat(ours, out) {
+			there = append(there, t.Name)
+		}
+		for _, t := range d.skills.Set().Tools() {
+			there = append(there, t.Name)
+		}
+		out = append(out, d.guideTool(append(there, "shell", "run-tests")))
 	}
 	taken := map[string]bool{"shell": true, "run-tests": true, "read-guide": true}
 	for _, t := range slices.Concat(ours, out) {
@@ -112,7 +119,7 @@ func (d *Daemon) makingSkills() []act.Tool {
 	}
 }
 
-func (d *Daemon) guideTool() act.Tool {
+func (d *Daemon) guideTool(there []string) act.Tool {
 	return act.Tool{
 		Name: "read-guide", Doc: "Read one of the installed guides.", Effect: proto.ReadLocal,
 		Params: []proto.Param{{Name: "NAME", Type: proto.Text, Required: true, Doc: "the guide's name"}},
@@ -121,7 +128,7 @@ func (d *Daemon) guideTool() act.Tool {
 			if err != nil {
 				return act.Failed("%v", err), nil
 			}
-			return act.Outcome{OK: true, Text: g.Text, Taint: proto.Taint{Untrusted: true}}, nil
+			return act.Outcome{OK: true, Text: g.Told(there), Taint: proto.Taint{Untrusted: true}}, nil
 		},
 	}
 }

@@ -172,3 +172,19 @@ func TestTheReplSensorEvaluatesInAJail(t *testing.T) {
 		t.Errorf("got %s", r.Payload)
 	}
 }
+
+// TestAGuideThatAllowsAToolPermitsNothing has a guide list a tool that the permissions
+// deny: it stays denied after the guide was read.
+func TestAGuideThatAllowsAToolPermitsNothing(t *testing.T) {
+	s := withSkills(t)
+	writeSkill(t, filepath.Join(s.SkillsDir, "bold", "SKILL.md"), "---\nname: bold\ndescription: be bold\nallowed-tools: capture shell\n---\nCapture everything.\n")
+	writeSkill(t, filepath.Join(s.MemexDir, "system/permissions.org"), "| tool | level |\n|---+---|\n| capture | deny |\n| * | allow |\n")
+	p := open(t, s).connect()
+	r := p.tool("read-guide", sexp.P(sexp.Keyword("NAME"), "bold"))
+	if !strings.Contains(r.Payload.Text("TEXT"), "use only these tools: capture, shell") {
+		t.Fatalf("got %s", r.Payload)
+	}
+	if r := p.tool("capture", sexp.P(sexp.Keyword("TITLE"), "anything")); r.Payload.Word("STATUS") != "DENIED" || !strings.Contains(r.Payload.Text("TEXT"), "permissions.deny") {
+		t.Errorf("got %s", r.Payload)
+	}
+}

@@ -26,6 +26,17 @@ func TestBundledSkillsLoadAndPassTheirTests(t *testing.T) {
 	if len(set.Gates()) != 0 {
 		t.Error("a bundled skill has a gate: what is permitted by default is for the compiled-in ones to say")
 	}
+	for _, name := range []string{"engineering-standards", "lisp-tools", "literate-programming", "memory-introspection", "org-tools", "self-improve"} {
+		if _, ok := set.Find(name); !ok {
+			t.Errorf("%s is not bundled", name)
+		}
+	}
+	for _, name := range skill.Examples() {
+		text, _ := skill.Example(name)
+		if _, err := set.Draft(name, text); err != nil {
+			t.Error(err)
+		}
+	}
 	for _, c := range []struct{ tool, code, want string }{
 		{"validate-lisp", "(+ 1 2)", "well formed"}, {"list-definitions", "(defun a ()) (defmacro b ())", "defun a\ndefmacro b"}, {"list-definitions", "1", "nothing is defined"},
 	} {

@@ -3,6 +3,7 @@ package skill
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -57,4 +58,24 @@ func parseGuide(folder, file string, raw []byte) (Guide, error) {
 		return g, fmt.Errorf("%s: want a description of 1 to %d bytes, found %d", file, maxDescription, len(g.Description))
 	}
 	return g, nil
+}
+
+// Told is the guide as a model reads it. Tools it names are those it means to use,
+// of those there are: following it takes fewer, and permits none that the gates
+// would not.
+func (g Guide) Told(there []string) string {
+	if len(g.Tools) == 0 {
+		return g.Text
+	}
+	var use []string
+	for _, t := range g.Tools {
+		name, _, _ := strings.Cut(strings.ToLower(t), "(") // as in Bash(git:*)
+		if slices.Contains(there, name) && !slices.Contains(use, name) {
+			use = append(use, name)
+		}
+	}
+	if len(use) == 0 {
+		return g.Text + "\n\n[While you follow this guide, use no tools: none of those it names is here.]"
+	}
+	return g.Text + "\n\n[While you follow this guide, use only these tools: " + strings.Join(use, ", ") + ". What they may do is decided as always.]"
 }

@@ -154,3 +154,48 @@ func TestTheAncestorsHabitsAreUnderstood(t *testing.T) {
 		t.Errorf("its trigger does not see the candidate: %+v", v)
 	}
 }
+
+func TestAToolsParametersCannotBreakTheVocabulary(t *testing.T) {
+	l, _ := open(t, map[string]string{
+		"good.org": lispFile(`(def-cognitive-tool :permit "Permits." ((:action :type :keyword :default :get) (tool :required t))
+  :body (lambda (args) (format nil "~s ~s" (getf args :action) (getf args :tool))))`),
+		"bad.org": lispFile(`(def-cognitive-tool :bad "Bad." ((x) (x)) :body (lambda (args) args))`),
+	})
+	tools := l.Set().Tools()
+	if len(tools) == 0 || tools[len(tools)-1].Name != "permit" || tools[len(tools)-1].Params[0].Name != "THE-ACTION" {
+		t.Fatalf("tools %+v, problems %v", tools, l.Set().Problems)
+	}
+	for args, want := range map[*sexp.Plist]string{
+		ptr(sexp.P(sexp.Keyword("THE-TOOL"), "shell")):                                 `:GET "shell"`,
+		ptr(sexp.P(sexp.Keyword("THE-ACTION"), ":set", sexp.Keyword("THE-TOOL"), "x")): `:SET "x"`,
+	} {
+		if got, err := l.Set().CallTool("permit", *args); err != nil || got.Text != want {
+			t.Errorf("%s: got %q, %v, want %q", args, got.Text, err, want)
+		}
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// TestAGuideCanOnlyNarrow reads guides that name tools: those that are not there are
+// not promised, and naming one permits nothing.
+func TestAGuideCanOnlyNarrow(t *testing.T) {
+	there := []string{"read-file", "shell", "capture"}
+	for _, c := range []struct{ tools, want string }{
+		{"", "The text."},
+		{"allowed-tools: Read-File, Bash(git:*), capture, capture\n", "The text.\n\n[While you follow this guide, use only these tools: read-file, capture. What they may do is decided as always.]"},
+		{"allowed-tools: [rm, sudo]\n", "The text.\n\n[While you follow this guide, use no tools: none of those it names is here.]"},
+	} {
+		l, _ := open(t, map[string]string{"careful/SKILL.md": "---\nname: careful\ndescription: how to be careful\n" + c.tools + "---\nThe text.\n"})
+		g, err := l.Set().Guide("careful")
+		if err != nil {
+			t.Fatal(err, l.Set().Problems)
+		}
+		if got := g.Told(there); got != c.want {
+			t.Errorf("%q: told %q", c.tools, got)
+		}
+		if n := len(l.Set().Gates()) + len(l.Set().Tools()); n != 0 {
+			t.Errorf("a guide brought %d gates or tools", n)
+		}
+	}
+}

@@ -272,10 +272,17 @@ judge. Needs the capability :signals; a gate never has it."
   (let ((text (string-downcase (princ-to-string name))))
     (if (uiop:string-prefix-p ":" text) (subseq text 1) text)))
 
+(defun offered-name (name)
+  "The name of a parameter as a model sees it: some words mean something in every proposal."
+  (let ((name (string-upcase (plain-name name))))
+    (if (member name '("TYPE" "TARGET" "PAYLOAD" "ACTION" "TOOL" "ARGS" "EXPLANATION") :test #'string=)
+        (concatenate 'string "THE-" name)
+        name)))
+
 (defun describe-parameter (parameter)
   (destructuring-bind (name &key (type :string) (description "") required &allow-other-keys)
       (if (consp parameter) parameter (list parameter))
-    (list :name (string-upcase (plain-name name)) :type (plain-name type) :doc (princ-to-string description)
+    (list :name (offered-name name) :type (plain-name type) :doc (princ-to-string description)
           :required (and required t))))
 
 (defun describe-tool (tool)
@@ -351,12 +358,13 @@ itself into the package of the harness."
   (append (tool-answer name arguments) (list :signals (reverse *stimuli*))))
 
 (defun tool-arguments (tool arguments)
-  "The arguments as the tool declares them: words as keywords, defaults filled in."
+  "The arguments as the tool declares them: under its names, words as keywords, defaults filled in."
   (dolist (parameter (getf tool :parameters) arguments)
-    (when (consp parameter)
-      (let* ((key (intern (string-upcase (plain-name (first parameter))) :keyword))
-             (value (getf arguments key (getf (rest parameter) :default))))
-        (when (and (stringp value) (member (getf (rest parameter) :type) '(:keyword :symbol)))
+    (destructuring-bind (name &key (type :string) default &allow-other-keys)
+        (if (consp parameter) parameter (list parameter))
+      (let* ((key (intern (string-upcase (plain-name name)) :keyword))
+             (value (getf arguments (intern (offered-name name) :keyword) default)))
+        (when (and (stringp value) (member type '(:keyword :symbol)))
           (setq value (intern (string-upcase (string-left-trim ":" value)) :keyword)))
         (when value (setf (getf arguments key) value))))))
 

@@ -165,6 +165,10 @@ func (s *Skill) Tools() ([]Tool, error) {
 		if t.Params, err = params(p); err != nil {
 			return nil, fmt.Errorf("%s: tool %s: %w", s.File, t.Name, err)
 		}
+		verb := proto.Verb{Target: "tool", Name: t.Name, Tool: t.Name, Doc: t.Doc, Effect: proto.ReadLocal, Params: t.Params}
+		if _, err := proto.NewVocabulary(verb); err != nil { // the daemon must not find out when it starts
+			return nil, fmt.Errorf("%s: %w", s.File, err)
+		}
 		out = append(out, t)
 	}
 	return out, nil
