@@ -21,7 +21,7 @@ var layers = [][]string{
 	{"sexp", "org", "secret", "place", "host", "cron"},
 	{"proto", "lisp", "journal", "config", "vault", "backup", "shell", "sandbox", "undo"},
 	{"gate", "memory", "llm", "recall"},
-	{"act", "skill", "fovea", "flight"},
+	{"act", "skill", "fovea", "flight", "gardener", "scribe"},
 	{"agent", "pulse", "channel", "guard"},
 	{"daemon", "tui"},
 	{"cmd/passepartout"},

@@ -111,10 +111,11 @@ type Daemon struct {
 	seen    atomic.Pointer[flight.Board] // board, for the goroutine that watches the memex
 	agent   *agent.Agent
 	pulse   *pulse.Pulse
-	replies replies       // what jobs wait for
-	causes  causes        // which turn a ruling belongs to
-	edits   edits         // which text of the memex is the agent's own
-	stirred chan struct{} // the memex has changed
+	redact  func(string) string // removes credentials
+	replies replies             // what jobs wait for
+	causes  causes              // which turn a ruling belongs to
+	edits   edits               // which text of the memex is the agent's own
+	stirred chan struct{}       // the memex has changed
 	hub     *hub
 	token   []byte
 	started time.Time

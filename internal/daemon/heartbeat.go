@@ -82,8 +82,10 @@ func (d *Daemon) checkIntegrity(context.Context) (string, error) {
 // calls are what an order may call by name.
 func (d *Daemon) calls() map[string]func(context.Context) (string, error) {
 	return map[string]func(context.Context) (string, error){
+		"gardener":  d.callGardener,
 		"integrity": d.checkIntegrity,
 		"save":      d.checkMemory,
+		"scribe":    d.callScribe,
 	}
 }
 

@@ -50,6 +50,7 @@ func (d *Daemon) openMemory(ctx context.Context) (*memory.Store, error) {
 // is named here.
 func (d *Daemon) assemble() error {
 	scanner := secret.Default().WithValues(d.s.Secrets)
+	d.redact = scanner.Redact
 	var err error
 	if d.skills, err = d.openSkills(); err != nil {
 		return err

@@ -44,6 +44,8 @@ var questions = []question{
 	{name: "prompt", waits: true, answer: answerPrompt},
 	{name: "skills", answer: answerSkills},
 	{name: "status", answer: answerStatus},
+	{name: "garden", waits: true, answer: answerGarden},
+	{name: "scribe", waits: true, answer: answerScribe},
 	{name: "schedule", answer: answerSchedule},
 	{name: "schedule-next", answer: answerScheduleNext},
 	{name: "schedule-history", answer: answerScheduleHistory},

@@ -76,7 +76,9 @@ func TestINV12NoPrivateNoteReachesAnEmbedderAModelOrALog(t *testing.T) {
 	write(t, s, "diary.org", b.String())
 	h := open(t, s)
 	p := h.connect()
-	status := func() sexp.Plist { return p.request(data(t, `(:TYPE :REQUEST :PAYLOAD (:ACTION :RECALL-STATUS))`)).Payload }
+	status := func() sexp.Plist {
+		return p.request(data(t, `(:TYPE :REQUEST :PAYLOAD (:ACTION :RECALL-STATUS))`)).Payload
+	}
 	for range 100_000 { // each a round trip; the daemon works beside them
 		if status().Text("SERVING") != "" {
 			break
