@@ -2,30 +2,30 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
-	"passepartout/internal/gate"
-	"passepartout/internal/journal"
-	"passepartout/internal/proto"
 	"passepartout/internal/sandbox"
-	"passepartout/internal/sexp"
 )
 
 // A finding is one thing doctor looked at.
 type finding struct {
-	Name  string   `json:"name"`
-	State string   `json:"state"` // "ok", "weak", "bad"
-	Note  string   `json:"note"`
-	More  []string `json:"more,omitempty"`
+	ID    string
+	State string // "ok", "weak", "bad"
+	Note  string
+	More  []string
+	Remedy
+}
+
+// A Remedy is how a finding can be mended without a decision of the user's. The
+// zero Remedy is none.
+type Remedy struct {
+	Does string // what it would do, as a sentence
+	mend func() error
 }
 
 // States of a finding. Weak works, but less well than it could.
@@ -35,65 +35,147 @@ const (
 	stateBad  = "bad"
 )
 
-func well(name, format string, args ...any) finding {
-	return finding{Name: name, State: stateOK, Note: fmt.Sprintf(format, args...)}
+// severities are the states' names for programs.
+var severities = map[string]string{stateOK: "ok", stateWeak: "warning", stateBad: "error"}
+
+func well(id, format string, args ...any) finding {
+	return finding{ID: id, State: stateOK, Note: fmt.Sprintf(format, args...)}
 }
 
-func weak(name, format string, args ...any) finding {
-	return finding{Name: name, State: stateWeak, Note: fmt.Sprintf(format, args...)}
+func weak(id, format string, args ...any) finding {
+	return finding{ID: id, State: stateWeak, Note: fmt.Sprintf(format, args...)}
 }
 
-func bad(name, format string, args ...any) finding {
-	return finding{Name: name, State: stateBad, Note: fmt.Sprintf(format, args...)}
+func bad(id, format string, args ...any) finding {
+	return finding{ID: id, State: stateBad, Note: fmt.Sprintf(format, args...)}
+}
+
+// by says how a finding is mended.
+func (f finding) by(does string, mend func() error) finding {
+	f.Remedy = Remedy{does, mend}
+	return f
 }
 
 func (a *app) doctorCommand() *cobra.Command {
-	return &cobra.Command{
+	var lint, fix, online bool
+	c := &cobra.Command{
 		Use: "doctor", Short: "Look whether everything is in order, and say what is not",
-		Long: `Look at the settings, the sandbox, the memex, the policy, the journal, the disk, the
-clock and the daemon. Nothing is changed and no daemon is started. The exit code is
-1 when something is broken; what is merely weaker than it could be is said.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context()) },
+		Long: `Look at the settings, the vault, the sandbox, the memex, the policy, the journal, the
+skills, the models, the disk, the clock, the daemon and the service. Nothing is changed
+and no daemon is started. Every finding has an id that stays the same.
+
+The exit code is 1 when something is broken; what is merely weaker than it could be is
+said. With --lint it is 0 when all is well, 1 when something is weak, and 2 when
+something is broken, and what is well is not listed. With --fix, what can be mended
+without a decision of yours is mended, and everything is looked at again.`,
+		Example: "  passepartout doctor\n  passepartout doctor --fix\n  passepartout doctor --lint --json",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context(), lint, fix, online) },
 	}
+	c.Flags().BoolVar(&lint, "lint", false, "list only what is not well; exit 0, 1 or 2 by the worst")
+	c.Flags().BoolVar(&fix, "fix", false, "mend what needs no decision")
+	c.Flags().BoolVar(&online, "online", false, "also ask the providers that have a key")
+	return c
 }
 
-func (a *app) doctor(ctx context.Context) error {
-	found := a.examine(ctx)
-	broken := 0
-	for _, f := range found {
-		if f.State == stateBad {
-			broken++
-		}
-	}
-	if a.json {
-		if err := a.printJSON(map[string]any{"ok": broken == 0, "findings": found}); err != nil {
-			return err
-		}
-	} else {
+func (a *app) doctor(ctx context.Context, lint, fix, online bool) error {
+	found := a.examine(ctx, online)
+	var mended []string
+	if fix {
 		for _, f := range found {
-			fmt.Fprintf(a.out, "%-5s %-9s %s\n", f.State, f.Name, printable(f.Note))
-			for _, m := range f.More {
-				fmt.Fprintf(a.out, "                %s\n", printable(m))
+			if f.mend == nil || f.State == stateOK {
+				continue
 			}
+			if err := f.mend(); err != nil {
+				fmt.Fprintf(a.errw, "%s was not mended: %v\n", f.ID, err)
+				continue
+			}
+			mended = append(mended, f.ID)
+			fmt.Fprintf(a.errw, "mended %s: %s\n", f.ID, printable(f.Does))
+		}
+		if len(mended) > 0 {
+			a.cfg = nil // read anew
+			found = a.examine(ctx, online)
 		}
 	}
-	if broken > 0 {
-		return &exitError{exitFailed, fmt.Errorf("%d of %d checks found something broken", broken, len(found))}
+	count := map[string]int{}
+	for _, f := range found {
+		count[f.State]++
+	}
+	if err := a.tellFindings(found, count, mended, lint); err != nil {
+		return err
+	}
+	return verdict(count, len(found), lint)
+}
+
+func verdict(count map[string]int, all int, lint bool) error {
+	switch broken, soft := count[stateBad], count[stateWeak]; {
+	case lint && broken > 0:
+		return &exitError{code: exitUsage}
+	case lint && soft > 0:
+		return &exitError{code: exitFailed}
+	case broken > 0:
+		return &exitError{exitFailed, fmt.Errorf("%d of %d checks found something broken", broken, all)}
 	}
 	return nil
 }
 
-func (a *app) examine(ctx context.Context) []finding {
+func (a *app) tellFindings(found []finding, count map[string]int, mended []string, lint bool) error {
+	rows := []map[string]any{}
+	fixable := 0
+	for _, f := range found {
+		if lint && f.State == stateOK {
+			continue
+		}
+		row := map[string]any{"id": f.ID, "severity": severities[f.State], "note": f.Note}
+		if len(f.More) > 0 {
+			row["more"] = f.More
+		}
+		if f.mend != nil && f.State != stateOK {
+			row["fix"] = f.Does
+			fixable++
+		}
+		rows = append(rows, row)
+		if a.json {
+			continue
+		}
+		fmt.Fprintf(a.out, "%-5s %-18s %s\n", f.State, f.ID, printable(f.Note))
+		for _, m := range f.More {
+			fmt.Fprintf(a.out, "%-25s%s\n", "", printable(m))
+		}
+		if f.mend != nil && f.State != stateOK {
+			fmt.Fprintf(a.out, "%-25s--fix: %s\n", "", printable(f.Does))
+		}
+	}
+	if a.json {
+		return a.printJSON(map[string]any{
+			"ok": count[stateBad] == 0, "errors": count[stateBad], "warnings": count[stateWeak], "mended": append([]string{}, mended...), "findings": rows,
+		})
+	}
+	if fixable > 0 {
+		fmt.Fprintf(a.errw, "%d of these can be mended: passepartout doctor --fix\n", fixable)
+	}
+	return nil
+}
+
+// examine looks at everything. What the settings say comes after the settings
+// themselves, which may be what is broken.
+func (a *app) examine(ctx context.Context, online bool) []finding {
+	out := a.settingsFindings()
 	cfg, err := a.config()
 	if err != nil {
-		return []finding{bad("settings", "%v", err), sandboxFinding(ctx)}
+		return append(out, sandboxFinding(ctx), clockFinding(time.Now()))
 	}
-	out := []finding{well("settings", "read; the memex is %s, state is in %s", cfg.MemexDir, cfg.StateDir)}
-	out = append(out, sandboxFinding(ctx), memexFinding(cfg.MemexDir), a.policyFinding())
+	out = append(out, a.sandboxFindings(ctx, cfg)...)
+	out = append(out, a.placeFindings(cfg)...)
+	out = append(out, a.vaultFindings(cfg)...)
+	out = append(out, memexFindings(cfg)...)
+	out = append(out, a.policyFindings(cfg)...)
 	out = append(out, journalFindings(filepath.Join(cfg.StateDir, "journal"), time.Now())...)
-	out = append(out, stateFinding(cfg.StateDir), diskFinding("disk", existingAbove(cfg.StateDir)))
-	return append(out, a.daemonFinding(ctx))
+	out = append(out, a.skillFindings(cfg)...)
+	out = append(out, a.modelFindings(ctx, cfg, online)...)
+	out = append(out, a.daemonFindings(ctx, cfg)...)
+	return append(out, a.serviceFinding(), a.localeFinding())
 }
 
 func sandboxFinding(ctx context.Context) finding {
@@ -117,75 +199,6 @@ func sandboxFinding(ctx context.Context) finding {
 	return f
 }
 
-func memexFinding(dir string) finding {
-	n := 0
-	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
-		if err != nil && p == dir {
-			return err
-		}
-		if err == nil && !d.IsDir() && strings.HasSuffix(p, ".org") {
-			n++
-		}
-		return nil // what cannot be read is the daemon's to report
-	})
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return weak("memex", "%s does not exist yet", dir)
-	case err != nil:
-		return bad("memex", "%v", err)
-	case unix.Access(dir, unix.W_OK) != nil:
-		return bad("memex", "%s may not be written by this user", dir)
-	}
-	return well("memex", "%s, %d Org files", dir, n)
-}
-
-func (a *app) policyFinding() finding {
-	b, err := a.bench()
-	if err != nil {
-		return bad("policy", "%v", err)
-	}
-	c, err := gate.Standard(b.Policy, b.Vocabulary)
-	if err != nil {
-		return bad("policy", "%v", err)
-	}
-	return well("policy", "loads: %d gates, %d permissions, %d rules, digest %s", len(c.Gates()), len(b.Policy.Permissions), len(b.Policy.Rules), c.Policy())
-}
-
-// journalFindings verify the record, and with it the clock: time that ran
-// backwards would confuse what expires.
-func journalFindings(dir string, now time.Time) []finding {
-	clock := well("clock", "%s", now.Format(time.RFC1123))
-	if now.Year() < 2025 {
-		clock = bad("clock", "%s: that is in the past", now.Format(time.RFC1123))
-	}
-	sum, err := journal.Verify(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return []finding{well("journal", "not begun yet"), clock}
-	case err != nil:
-		return []finding{bad("journal", "%v", err), clock}
-	case sum.Last.After(now.Add(time.Minute)):
-		clock = bad("clock", "%s, but the journal's last entry is from %s", now.Format(time.RFC1123), sum.Last.Format(time.RFC1123))
-	}
-	if sum.Torn != nil {
-		return []finding{weak("journal", "whole up to a torn end, which the daemon repairs: %v", sum.Torn), clock}
-	}
-	return []finding{well("journal", "whole: %d entries, head %s", sum.Entries, sum.Head), clock}
-}
-
-func stateFinding(dir string) finding {
-	st, err := os.Stat(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return well("state", "%s is made at the first start", dir)
-	case err != nil:
-		return bad("state", "%v", err)
-	case st.Mode().Perm()&0o077 != 0:
-		return bad("state", "%s has mode %v: others can look into it; chmod 700", dir, st.Mode().Perm())
-	}
-	return well("state", "%s is the owner's alone", dir)
-}
-
 // existingAbove is the nearest directory that exists.
 func existingAbove(dir string) string {
 	for dir != filepath.Dir(dir) && !exists(dir) {
@@ -207,27 +220,4 @@ func diskFinding(name, dir string) finding {
 		return weak(name, "%d MiB are free at %s", free, dir)
 	}
 	return well(name, "%d GiB are free at %s", free>>10, dir)
-}
-
-// daemonFinding asks a daemon that runs how it is.
-func (a *app) daemonFinding(ctx context.Context) finding {
-	quiet := *a
-	quiet.noStart = true
-	c, err := quiet.connect(ctx, "cli")
-	if err != nil {
-		if notRunning(err) {
-			return well("daemon", "not running; it starts when it is needed")
-		}
-		return bad("daemon", "%v", err)
-	}
-	defer c.close()
-	r, err := c.exchange(proto.Message{Kind: proto.Request, Payload: sexp.P(sexp.Keyword("ACTION"), sexp.Keyword("HEALTH-CHECK"))}, nil)
-	if err != nil {
-		return bad("daemon", "%v", err)
-	}
-	if problem := r.Payload.Text("POLICY-PROBLEM"); problem != "" {
-		return bad("daemon", "runs with its last good policy, because the files do not load: %s", problem)
-	}
-	pid, _ := r.Payload.Get("PID")
-	return well("daemon", "process %v, since %s", pid, r.Payload.Text("STARTED"))
 }

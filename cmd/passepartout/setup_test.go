@@ -173,3 +173,67 @@ func TestAKeyTypedInATerminalIsNotShown(t *testing.T) {
 		t.Errorf("exit %d: %s", code, out)
 	}
 }
+
+// callOut runs the program and returns its standard output and its exit code.
+func (h *newcomersHome) callOut(args ...string) (string, int) {
+	h.t.Helper()
+	c := exec.Command(binary, args...)
+	c.Env, c.Dir = h.env, h.home
+	out, err := c.Output()
+	if ee := (*exec.ExitError)(nil); err != nil && !asExit(err, &ee) {
+		h.t.Fatal(err)
+	}
+	return string(out), c.ProcessState.ExitCode()
+}
+
+func (h *newcomersHome) remove(name string) {
+	h.t.Helper()
+	if err := os.RemoveAll(filepath.Join(h.home, name)); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *newcomersHome) link(to, name string) {
+	h.t.Helper()
+	if err := os.Symlink(to, filepath.Join(h.home, name)); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// rewrite changes the text of the only file in a directory.
+func (h *newcomersHome) rewrite(dir string, edit func(string) string) {
+	h.t.Helper()
+	name := filepath.Join(h.home, dir, firstFile(h, dir))
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(edit(string(raw))), 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func firstFile(h *newcomersHome, dir string) string {
+	h.t.Helper()
+	entries, err := os.ReadDir(filepath.Join(h.home, dir))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Type().IsRegular() {
+			return e.Name()
+		}
+	}
+	h.t.Fatalf("no file in %s", dir)
+	return ""
+}
+
+// socket is where the daemon of this home listens.
+func (h *newcomersHome) socket() string {
+	for _, kv := range h.env {
+		if dir, ok := strings.CutPrefix(kv, "XDG_RUNTIME_DIR="); ok {
+			return filepath.Join(dir, "passepartout.sock")
+		}
+	}
+	return ""
+}

@@ -244,3 +244,20 @@ func (a *app) withVault(cfg *config.Config) (_ *config.Config, values map[string
 	full, err := cfg.WithVault(values)
 	return &full, values, err
 }
+
+// withKeys adds the vault's keys to the settings where that needs nobody.
+func (a *app) withKeys(cfg *config.Config) *config.Config {
+	place := vault.Place{Dir: cfg.ConfigDir, Ring: vault.SystemRing(a.environ)}
+	if file := cfg.VaultPassFile; file != "" {
+		place.Passphrase = func(bool) (string, error) { return readPassphrase(file) }
+	}
+	v, err := vault.Open(place)
+	if err != nil {
+		return cfg
+	}
+	full, err := cfg.WithVault(v.Values())
+	if err != nil {
+		return cfg
+	}
+	return &full
+}
