@@ -233,6 +233,7 @@ func (a *Agent) Answer(token string, ans flight.Answer) (string, error) {
 	if !ok {
 		return "", errors.Join(fmt.Errorf("the turn behind %s is gone", token), a.Plans.End(token, flight.Failed, "nothing was done: the turn behind it is gone"))
 	}
+	act := w.turn.action // from now on the turn is the session's
 	if err := a.proceed(w, p); err != nil {
 		return "", errors.Join(err, a.Plans.Withdraw(token))
 	}
@@ -246,7 +247,7 @@ func (a *Agent) Answer(token string, ans flight.Answer) (string, error) {
 		}
 		return text + " " + a.Learn(p), nil
 	}
-	if n := a.alike(w.turn.action); n >= flight.LearnAfter {
+	if n := a.alike(act); n >= flight.LearnAfter {
 		text += fmt.Sprintf(" You have approved %d of this kind: passepartout rules mine offers a rule.", n)
 	}
 	return text, nil

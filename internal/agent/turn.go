@@ -182,7 +182,7 @@ func (t *turn) listen() phase {
 	t.s.hear(llm.Message{Role: llm.User, Text: t.meant(text)})
 	// What was said is the number, not the option: its words are the engine's, and
 	// must not pass for the person's own.
-	if t.sig.Origin.Role == proto.RoleOwner {
+	if t.sig.Origin.Role == proto.RoleOwner && !t.sig.Taint.Untrusted { // a forwarded message is not in the owner's words
 		t.s.said = keep(append(t.s.said, t.a.Redact(text)), maxTalk) // it will be recorded
 	} else {
 		t.s.taint = t.s.taint.Join(proto.Taint{Untrusted: true})

@@ -22,7 +22,7 @@ var layers = [][]string{
 	{"proto", "lisp", "journal", "config", "vault", "backup", "shell", "sandbox", "undo"},
 	{"gate", "memory", "llm", "recall"},
 	{"act", "skill", "fovea", "flight", "gardener", "scribe"},
-	{"agent", "pulse", "channel", "guard"},
+	{"agent", "pulse", "channel", "channel/channeltest", "guard"},
 	{"daemon", "tui"},
 	{"cmd/passepartout"},
 }
@@ -36,10 +36,10 @@ type power struct {
 
 var powers = map[string]power{
 	"os/exec":  {[]string{"sandbox"}, "processes are started only on a permit, inside the sandbox"},
-	"net/http": {[]string{"llm", "sandbox", "channel", "recall", "daemon"}, "the network is reached only through a backend, a channel or the filtering proxy"},
-	"net":      {[]string{"daemon", "sandbox", "channel", "cmd/passepartout"}, "sockets are opened at the edge"},
+	"net/http": {[]string{"llm", "sandbox", "channel", "channel/channeltest", "recall", "daemon"}, "the network is reached only through a backend, a channel or the filtering proxy"},
+	"net":      {[]string{"daemon", "sandbox", "channel", "channel/channeltest", "cmd/passepartout"}, "sockets are opened at the edge"},
 	"os": {
-		[]string{"memory", "act", "skill", "config", "journal", "vault", "backup", "sandbox", "undo", "recall", "flight", "pulse", "daemon", "tui", "cmd/passepartout"},
+		[]string{"memory", "act", "skill", "config", "journal", "vault", "backup", "sandbox", "undo", "recall", "flight", "pulse", "channel", "channel/channeltest", "daemon", "tui", "cmd/passepartout"},
 		"languages, gates and the loop are pure",
 	},
 	"unsafe":                        {[]string{"sandbox"}, "only a kernel interface needs it"},

@@ -68,6 +68,12 @@ type Config struct {
 
 	TurnBudget, SessionBudget, JobBudget, DayBudget, MonthBudget string // dollars, or none
 
+	TelegramToken                   Secret
+	TelegramURL                     string
+	TelegramWebhook, TelegramListen string // both or none
+	SignalAccount                   string // "" for none
+	SignalCLI                       string // socket path, or loopback address
+
 	DefaultActuator string
 
 	PrivacyTags    []string

@@ -258,7 +258,7 @@ func TestEverySettingIsDocumentedAndSane(t *testing.T) {
 		if s.Doc == "" || s.Group == "" || s.Kind == 0 || s.Kind.String() == "invalid" {
 			t.Errorf("%s lacks a description, group or kind", s.Key)
 		}
-		if s.Secret != strings.HasSuffix(s.Key, "_API_KEY") || s.Secret && (s.Default != "" || s.Example != "" || s.Kind != config.Token) {
+		if s.Secret != (strings.HasSuffix(s.Key, "_API_KEY") || strings.HasSuffix(s.Key, "_BOT_TOKEN")) || s.Secret && (s.Default != "" || s.Example != "" || s.Kind != config.Token) {
 			t.Errorf("%s: a secret must be called so, and have no default and no example", s.Key)
 		}
 		if (s.Kind == config.Choice || s.Kind == config.Choices) != (len(s.Choices) > 0) {

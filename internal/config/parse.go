@@ -74,15 +74,27 @@ func (l *loader) assign(s *Setting, text string) error {
 			return fmt.Errorf("a duration from %v to %v, such as 90s or 24h", time.Duration(s.Min)*time.Second, time.Duration(s.Max)*time.Second)
 		}
 		*field = d
+	case *Secret:
+		if !printableKey(text) {
+			return errors.New(keyForm)
+		}
+		*field = NewSecret(text)
 	case keySlot:
-		if strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' }) {
-			return errors.New("a key of printable characters without blanks")
+		if !printableKey(text) {
+			return errors.New(keyForm)
 		}
 		field.keys[field.provider] = NewSecret(text)
 	default:
 		return fmt.Errorf("a field of a known type for %s", s.Key)
 	}
 	return nil
+}
+
+// keyForm is what a credential looks like.
+const keyForm = "a key of printable characters without blanks"
+
+func printableKey(text string) bool {
+	return !strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' })
 }
 
 func (l *loader) one(s *Setting, text string) (string, error) {

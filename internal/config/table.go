@@ -38,13 +38,14 @@ func key(provider string) func(*Config) any {
 const (
 	prefix = "PASSEPARTOUT_"
 
-	groupPlaces = "Places"
-	groupNames  = "Names"
-	groupDoor   = "Clients"
-	groupModels = "Models"
-	groupLoop   = "Behaviour"
-	groupSafety = "Safety"
-	groupRecord = "Records"
+	groupPlaces   = "Places"
+	groupNames    = "Names"
+	groupDoor     = "Clients"
+	groupModels   = "Models"
+	groupChannels = "Channels"
+	groupLoop     = "Behaviour"
+	groupSafety   = "Safety"
+	groupRecord   = "Records"
 
 	day = 24 * 60 * 60 // seconds
 )
@@ -167,6 +168,30 @@ var table = []Setting{
 	{
 		Key: "PASSEPARTOUT_RECORD", Kind: Path, Group: groupModels, field: func(c *Config) any { return &c.RecordFile },
 		Doc: "A file to which everything said to and by providers is written, without credentials. Unset, nothing is.",
+	},
+	{
+		Key: "TELEGRAM_BOT_TOKEN", Kind: Token, Secret: true, Group: groupChannels, field: func(c *Config) any { return &c.TelegramToken },
+		Doc: "The token of your Telegram bot, as BotFather gave it. With it the agent listens there to people you have paired.",
+	},
+	{
+		Key: "TELEGRAM_API_URL", Kind: URL, Default: "https://api.telegram.org", Group: groupChannels, field: func(c *Config) any { return &c.TelegramURL },
+		Doc: "Where Telegram's Bot API is, if you run a server of it yourself.",
+	},
+	{
+		Key: "TELEGRAM_WEBHOOK_URL", Kind: URL, Example: "https://example.org/telegram", Group: groupChannels, field: func(c *Config) any { return &c.TelegramWebhook },
+		Doc: "The public address Telegram delivers to, which a proxy of yours passes on to TELEGRAM_WEBHOOK_LISTEN. Unset, the agent asks for messages itself and needs no address.",
+	},
+	{
+		Key: "TELEGRAM_WEBHOOK_LISTEN", Kind: Loopback, Example: "127.0.0.1:9106", Group: groupChannels, field: func(c *Config) any { return &c.TelegramListen },
+		Doc: "Where deliveries to the webhook arrive on this machine.",
+	},
+	{
+		Key: "SIGNAL_ACCOUNT", Kind: Text, Example: "+15550001", Group: groupChannels, field: func(c *Config) any { return &c.SignalAccount },
+		Doc: "The telephone number of the agent's own Signal account, registered with signal-cli.",
+	},
+	{
+		Key: "SIGNAL_CLI", Kind: Text, Example: "/run/signal-cli/socket", Default: "127.0.0.1:7583", Group: groupChannels, field: func(c *Config) any { return &c.SignalCLI },
+		Doc: "Where signal-cli listens: the path of its socket, or a loopback address and port. Run it as: signal-cli -a NUMBER daemon --tcp --receive-mode=manual.",
 	},
 	{
 		Key: "DEFAULT_ACTUATOR", Kind: Choice, Default: "cli", Choices: []string{"cli", "tui"}, Group: groupLoop, Reloadable: true,

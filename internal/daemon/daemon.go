@@ -36,6 +36,7 @@ import (
 	"time"
 
 	"passepartout/internal/agent"
+	"passepartout/internal/channel"
 	"passepartout/internal/flight"
 	"passepartout/internal/fovea"
 	"passepartout/internal/gate"
@@ -75,6 +76,7 @@ type Settings struct {
 	Secrets        map[string]string // values that never leave, by name
 	Vault          []string          // entries of the vault that is open
 	Models         Models
+	Channels       Channels
 	ApprovalTTL    time.Duration
 	Approvers      flight.Approvers
 	Step           func(name string) // told of each step of an approval; for tests that end the process there
@@ -117,6 +119,10 @@ type Daemon struct {
 	edits   edits               // which text of the memex is the agent's own
 	stirred chan struct{}       // the memex has changed
 	hub     *hub
+
+	gateways    []*channel.Gateway
+	remoteNames []string // of the gateways, in the same order
+
 	token   []byte
 	started time.Time
 
@@ -194,6 +200,9 @@ func (d *Daemon) release() error {
 	if d.agent != nil {
 		d.agent.Close()
 	}
+	for _, g := range d.gateways {
+		errs = append(errs, g.Close())
+	}
 	if d.plans != nil {
 		errs = append(errs, d.plans.Close())
 	}
@@ -235,7 +244,8 @@ func (d *Daemon) Run(ctx context.Context) error {
 	d.conns.Go(func() { d.follow(ctx) })
 	d.conns.Go(func() { d.pulse.Run(ctx) })
 	d.conns.Go(func() { d.watchMemex(ctx) })
-	if d.s.IdleExit > 0 {
+	waitGateways := d.runGateways(ctx)
+	if d.s.IdleExit > 0 && len(d.gateways) == 0 { // who may be written to stays
 		d.conns.Add(1)
 		go func() {
 			defer d.conns.Done()
@@ -249,6 +259,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	for _, l := range listeners {
 		errs = append(errs, l.Close())
 	}
+	waitGateways() // before the agent: turns that are cut short now are no answers
 	d.agent.Close()
 	d.open.closeAll()
 	d.conns.Wait()

@@ -104,10 +104,12 @@ type peer struct {
 	id int64
 }
 
-func (h *house) connect() *peer {
+func (h *house) connect() *peer { return h.connectAs("cli") }
+
+func (h *house) connectAs(channel string) *peer {
 	h.t.Helper()
 	nc := h.dial()
-	c, err := proto.Connect(nc, "cli", nil)
+	c, err := proto.Connect(nc, channel, nil)
 	if err != nil {
 		h.t.Fatal(err)
 	}

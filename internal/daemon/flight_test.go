@@ -92,6 +92,9 @@ func TestADaemonMadeToBeKilled(t *testing.T) {
 		},
 	}
 	ctx := context.Background()
+	if url := os.Getenv("PASSEPARTOUT_TEST_TELEGRAM"); url != "" {
+		s.Channels = telegramAt(url)
+	}
 	d, err := daemon.Open(ctx, s)
 	if err != nil {
 		t.Fatal(err)
@@ -105,10 +108,11 @@ type victim struct {
 	cmd *exec.Cmd
 }
 
-func startVictim(t *testing.T, s daemon.Settings, step string) *victim {
+func startVictim(t *testing.T, s daemon.Settings, step string, env ...string) *victim {
 	t.Helper()
 	v := &victim{house: house{t: t, settings: s}, cmd: exec.Command(os.Args[0], "-test.run=^TestADaemonMadeToBeKilled$")}
 	v.cmd.Env = append(os.Environ(), "PASSEPARTOUT_TEST_VICTIM="+filepath.Dir(s.MemexDir), "PASSEPARTOUT_TEST_STEP="+step)
+	v.cmd.Env = append(v.cmd.Env, env...)
 	if err := v.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -78,6 +78,9 @@ func (d *Daemon) assemble() error {
 	if d.pulse, err = d.openPulse(); err != nil {
 		return fmt.Errorf("pulse: %w", err)
 	}
+	if err := d.openGateways(scanner); err != nil {
+		return fmt.Errorf("channels: %w", err)
+	}
 	d.agent, err = agent.New(agent.Options{
 		Chain:       d.policy.chain,
 		Table:       table,
@@ -117,7 +120,7 @@ func (d *Daemon) openPlans() error {
 	d.board = flight.NewBoard(d.memory, plansFile, d.log)
 	var err error
 	d.plans, err = flight.Open(flight.Options{
-		Dir: filepath.Join(d.s.StateDir, "flight"), Now: d.now, Approvers: d.s.Approvers, Changed: d.board.Show,
+		Dir: filepath.Join(d.s.StateDir, "flight"), Now: d.now, Approvers: d.s.Approvers, Changed: d.planChanged,
 	})
 	if err != nil {
 		return err
@@ -150,7 +153,7 @@ func (d *Daemon) witness(p flight.Plan) (happened, known bool) {
 func (d *Daemon) actuators() (*act.Table, error) {
 	history := act.History{Files: d.undo, Memory: d.memory}
 	memex := act.Memex{Store: d.memory, Now: d.now, Inbox: inbox, Find: d.mirror.Search, PrivateTags: d.s.PrivacyTags}
-	files := act.Files{History: history, Label: memex.Label, Skip: d.unreadable}
+	files := act.Files{History: history, Label: d.label(memex), Skip: d.unreadable}
 	ours := slices.Concat(files.Tools(), memex.Tools(), history.Tools(), act.Web{}.Tools(), act.Plain())
 	tools, err := act.NewToolbox(append(ours, d.skillTools(ours)...)...)
 	if err != nil {
@@ -167,7 +170,7 @@ func (d *Daemon) actuators() (*act.Table, error) {
 		act.Planner{},
 		act.Speaker{Channel: "system", Deliver: d.broadcast},
 	}
-	for _, c := range channels {
+	for _, c := range slices.Concat(channels, remote) {
 		all = append(all, act.Speaker{Channel: c}) // in-band: the turn's reply is the message
 	}
 	return act.NewTable(all...)

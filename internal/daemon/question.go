@@ -55,6 +55,10 @@ var questions = []question{
 	{name: "context", waits: true, answer: answerContext},
 	{name: "recall", waits: true, answer: answerRecall},
 	{name: "recall-status", answer: answerRecallStatus},
+	{name: "gateways", answer: answerGateways},
+	{name: "gateway-pair", answer: answerGatewayPair},
+	{name: "gateway-unpair", answer: answerGatewayUnpair},
+	{name: "gateway-test", waits: true, answer: answerGatewayTest},
 }
 
 // ask answers a client's question, or says which ones there are.

@@ -1,0 +1,391 @@
+package channel
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"passepartout/internal/proto"
+	"passepartout/internal/sexp"
+)
+
+// Limits of what is kept.
+const (
+	keepIDs      = 8 * 24 * time.Hour  // of messages taken; services hand over again within a day
+	keepAsks     = 31 * 24 * time.Hour // what may come of a question is told for so long
+	keepOver     = 24 * time.Hour
+	maxStrangers = 200
+	maxLog       = 4 << 20 // bytes after which the file is written anew
+)
+
+// A taken message is one that was accepted and not yet answered.
+type taken struct {
+	Incoming
+	At    time.Time
+	Begun bool // the agent has, or had, it
+}
+
+// A post is one message to a person. It stays until it is delivered: without a
+// ref it has to be sent, with one it has to be edited.
+type post struct {
+	ID   string
+	Chat string
+	Ref  string // what the service calls it, "" until it is sent
+	Text string
+	Ask  string // token of the question it is, "" for none
+}
+
+// An asked question is a message that shows the state of a plan.
+type asked struct {
+	Token string
+	Chat  string
+	For   string // the conversation that waits for what comes of it
+	Post  string // the post that carries it
+	Ref   string // known once it was delivered
+	Turn  string // of the message that led to it
+	Shown string // the text it shows now; what differs is still to be shown
+	At    time.Time
+	Over  bool // it shows how the plan ended
+}
+
+// A Peer is somebody who was paired.
+type Peer struct {
+	ID      string
+	Name    string // as it was at the pairing
+	Role    proto.Role
+	Chat    string // where they are spoken to alone
+	Session string // the conversation theirs continues, "" for the usual
+	Since   time.Time
+}
+
+// A Stranger is somebody who wrote and is not paired.
+type Stranger struct {
+	ID    string
+	Name  string
+	First time.Time
+	Last  time.Time
+	Count int
+	Why   string // the last reason nothing was done
+}
+
+// A code pairs whoever sends it first.
+type code struct {
+	Digest  string
+	Role    proto.Role
+	Expires time.Time
+	Tries   int // wrong ones since
+}
+
+// A state is all a gateway remembers. It is changed by applying records only, so
+// that memory and disk cannot differ.
+type state struct {
+	cursor    string
+	heard     time.Time // when the cursor last moved
+	ids       map[string]time.Time
+	inbox     []*taken
+	outbox    []*post
+	asks      []*asked
+	peers     map[string]Peer
+	strangers map[string]Stranger
+	code      code
+}
+
+// A store is a gateway's memory on disk. It is safe for concurrent use.
+type store struct {
+	now func() time.Time
+
+	mu  sync.Mutex // guards what follows; held while writing, so that records and state agree
+	log logFile
+	s   state
+}
+
+func openStore(dir, name string, now func() time.Time) (*store, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	st := &store{now: now, log: logFile{path: filepath.Join(dir, name+".log")}, s: state{
+		ids: map[string]time.Time{}, peers: map[string]Peer{}, strangers: map[string]Stranger{},
+	}}
+	if err := readLog(st.log.path, st.s.apply); err != nil {
+		return nil, err
+	}
+	return st, st.compact()
+}
+
+func (st *store) close() error {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.log.close()
+}
+
+// write puts records on disk, and then into the state.
+func (st *store) write(records ...sexp.Plist) error {
+	if err := st.log.append(records...); err != nil {
+		return err
+	}
+	for _, p := range records {
+		if err := st.s.apply(p); err != nil {
+			return err
+		}
+	}
+	if st.log.bytes > maxLog {
+		return st.compact()
+	}
+	return nil
+}
+
+// do runs a change under the lock: what it returns is written.
+func (st *store) do(change func(s *state) []sexp.Plist) error {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	records := change(&st.s)
+	if len(records) == 0 {
+		return nil
+	}
+	return st.write(records...)
+}
+
+// see runs a look at the state under the lock.
+func (st *store) see(look func(s *state)) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	look(&st.s)
+}
+
+// compact writes the file anew, without what is over.
+func (st *store) compact() error {
+	now := st.now()
+	for id, at := range st.s.ids {
+		if now.Sub(at) > keepIDs {
+			delete(st.s.ids, id)
+		}
+	}
+	st.s.asks = slices.DeleteFunc(st.s.asks, func(a *asked) bool { return a.Over && now.Sub(a.At) > keepOver || now.Sub(a.At) > keepAsks })
+	st.s.forgetStrangers()
+	return st.log.replace(st.s.records())
+}
+
+func (s *state) forgetStrangers() {
+	for len(s.strangers) > maxStrangers {
+		oldest := ""
+		for id, x := range s.strangers {
+			if oldest == "" || x.Last.Before(s.strangers[oldest].Last) {
+				oldest = id
+			}
+		}
+		delete(s.strangers, oldest)
+	}
+}
+
+// Kinds of records.
+const (
+	recCursor   sexp.Keyword = "CURSOR"
+	recSeen     sexp.Keyword = "SEEN"
+	recTaken    sexp.Keyword = "TAKEN"
+	recBegun    sexp.Keyword = "BEGUN"
+	recAnswered sexp.Keyword = "ANSWERED"
+	recPost     sexp.Keyword = "POST"
+	recPlaced   sexp.Keyword = "PLACED"
+	recSent     sexp.Keyword = "SENT"
+	recAsked    sexp.Keyword = "ASKED"
+	recShown    sexp.Keyword = "SHOWN"
+	recPeer     sexp.Keyword = "PEER"
+	recUnpeer   sexp.Keyword = "UNPEER"
+	recStranger sexp.Keyword = "STRANGER"
+	recCode     sexp.Keyword = "CODE"
+)
+
+func rec(kind sexp.Keyword, pairs ...any) sexp.Plist {
+	return sexp.P(append([]any{sexp.Keyword("R"), kind}, pairs...)...)
+}
+
+// apply is what a record means.
+func (s *state) apply(p sexp.Plist) error {
+	at, err := timeOf(p, "AT")
+	if err != nil {
+		return err
+	}
+	id := p.Text("ID")
+	switch p.Word("R") {
+	case recCursor:
+		s.cursor, s.heard = p.Text("CURSOR"), at
+	case recSeen:
+		s.ids[id] = at
+	case recTaken:
+		in := incomingOf(p)
+		s.ids[in.ID] = at
+		if in.Cursor != "" {
+			s.cursor, s.heard = in.Cursor, at
+		}
+		s.inbox = append(s.inbox, &taken{Incoming: in, At: at, Begun: flag(p, "BEGUN")})
+	case recBegun:
+		if t := s.message(id); t != nil {
+			t.Begun = true
+		}
+	case recAnswered:
+		s.inbox = slices.DeleteFunc(s.inbox, func(t *taken) bool { return t.ID == id })
+	case recPost:
+		s.outbox = append(s.outbox, &post{ID: id, Chat: p.Text("CHAT"), Ref: p.Text("REF"), Text: p.Text("TEXT"), Ask: p.Text("ASK")})
+	case recPlaced:
+		if o := s.post(id); o != nil {
+			o.Ref = p.Text("REF")
+		}
+	case recSent:
+		s.sent(id, p.Text("REF"), p.Text("SHOWN"))
+	case recAsked:
+		s.asks = append(s.asks, &asked{
+			Token: p.Text("TOKEN"), Chat: p.Text("CHAT"), For: p.Text("FOR"), Post: p.Text("POST"), Ref: p.Text("REF"), Turn: p.Text("TURN"), Shown: p.Text("SHOWN"), At: at, Over: flag(p, "OVER"),
+		})
+	case recShown:
+		for _, a := range s.asks {
+			if a.Token == p.Text("TOKEN") && a.Chat == p.Text("CHAT") && a.Ref == p.Text("REF") {
+				a.Shown, a.Over = p.Text("SHOWN"), flag(p, "OVER")
+			}
+		}
+	case recPeer:
+		s.peers[id] = Peer{ID: id, Name: p.Text("NAME"), Role: proto.ParseRole(p.Text("ROLE")), Chat: p.Text("CHAT"), Session: p.Text("SESSION"), Since: at}
+		delete(s.strangers, id)
+	case recUnpeer:
+		delete(s.peers, id)
+	case recStranger:
+		return s.applyStranger(id, at, p)
+	case recCode:
+		return s.applyCode(p)
+	default:
+		return fmt.Errorf("unknown record %q", p.Word("R"))
+	}
+	return nil
+}
+
+func (s *state) applyStranger(id string, at time.Time, p sexp.Plist) error {
+	first, err := timeOf(p, "FIRST")
+	if err != nil {
+		return err
+	}
+	s.strangers[id] = Stranger{ID: id, Name: p.Text("NAME"), First: first, Last: at, Count: number(p, "COUNT"), Why: p.Text("WHY")}
+	s.forgetStrangers()
+	return nil
+}
+
+func (s *state) applyCode(p sexp.Plist) error {
+	until, err := timeOf(p, "EXPIRES")
+	if err != nil {
+		return err
+	}
+	s.code = code{Digest: p.Text("DIGEST"), Role: proto.ParseRole(p.Text("ROLE")), Expires: until, Tries: number(p, "TRIES")}
+	return nil
+}
+
+// sent takes a post out of the outbox; the question it was knows its message.
+func (s *state) sent(id, ref, shown string) {
+	s.outbox = slices.DeleteFunc(s.outbox, func(o *post) bool { return o.ID == id })
+	for _, a := range s.asks {
+		if a.Post == id {
+			a.Ref, a.Shown = ref, shown
+		}
+	}
+}
+
+func (s *state) message(id string) *taken {
+	if i := slices.IndexFunc(s.inbox, func(t *taken) bool { return t.ID == id }); i >= 0 {
+		return s.inbox[i]
+	}
+	return nil
+}
+
+func (s *state) post(id string) *post {
+	if i := slices.IndexFunc(s.outbox, func(o *post) bool { return o.ID == id }); i >= 0 {
+		return s.outbox[i]
+	}
+	return nil
+}
+
+// records is the state as records that lead to it.
+func (s *state) records() []sexp.Plist {
+	out := []sexp.Plist{rec(recCursor, sexp.Keyword("CURSOR"), s.cursor, sexp.Keyword("AT"), stamp(s.heard))}
+	for _, p := range sorted(s.peers) {
+		out = append(out, peerRecord(p))
+	}
+	for _, x := range sorted(s.strangers) {
+		out = append(out, strangerRecord(x))
+	}
+	if s.code.Digest != "" {
+		out = append(out, codeRecord(s.code))
+	}
+	inbox := map[string]bool{}
+	for _, t := range s.inbox {
+		inbox[t.ID] = true
+	}
+	for _, id := range slices.Sorted(mapKeys(s.ids)) {
+		if !inbox[id] {
+			out = append(out, rec(recSeen, sexp.Keyword("ID"), id, sexp.Keyword("AT"), stamp(s.ids[id])))
+		}
+	}
+	for _, t := range s.inbox {
+		in := t.Incoming
+		in.Cursor = "" // it is at the top
+		out = append(out, takenRecord(in, t.At, t.Begun))
+	}
+	for _, o := range s.outbox {
+		out = append(out, postRecord(*o))
+	}
+	for _, a := range s.asks {
+		out = append(out, askedRecord(*a))
+	}
+	return out
+}
+
+func mapKeys[V any](m map[string]V) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+func sorted[V any](m map[string]V) []V {
+	out := make([]V, 0, len(m))
+	for _, k := range slices.Sorted(mapKeys(m)) {
+		out = append(out, m[k])
+	}
+	return out
+}
+
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
+func timeOf(p sexp.Plist, k sexp.Keyword) (time.Time, error) {
+	text := p.Text(k)
+	if text == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return t, fmt.Errorf("%s: want a time, found %q", k, text)
+	}
+	return t, nil
+}
+
+func flag(p sexp.Plist, k sexp.Keyword) bool {
+	v, ok := p.Get(k)
+	return ok && !sexp.IsNil(v)
+}
+
+func number(p sexp.Plist, k sexp.Keyword) int {
+	v, _ := p.Get(k)
+	n, _ := v.(sexp.Int)
+	i, _ := n.Int64()
+	return int(i)
+}
+
+func byLast(a, b Stranger) int { return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.ID, b.ID)) }

@@ -1,0 +1,265 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"passepartout/internal/act"
+	"passepartout/internal/channel"
+	"passepartout/internal/flight"
+	"passepartout/internal/gate"
+	"passepartout/internal/journal"
+	"passepartout/internal/memory"
+	"passepartout/internal/org"
+	"passepartout/internal/proto"
+	"passepartout/internal/secret"
+	"passepartout/internal/sexp"
+)
+
+// Channels say which services are linked. A service without its credential is
+// not.
+type Channels struct {
+	Telegram channel.TelegramOptions
+	Signal   channel.SignalOptions
+	Delay    time.Duration // after the first failure of a call; 0 is the usual
+}
+
+// remote are the channels that end on somebody's telephone. They are part of the
+// vocabulary whether they are linked or not, so that a policy may always name them.
+var remote = []string{"telegram", "signal"}
+
+// filesDir is where files go that people send, relative to the memex.
+const filesDir = "inbox/files"
+
+// openGateways makes a gateway for every service that is linked. Nothing is
+// received before they are run.
+func (d *Daemon) openGateways(scanner *secret.Scanner) error {
+	if d.s.Channels.Telegram.Token != "" {
+		t, err := channel.NewTelegram(d.s.Channels.Telegram)
+		if err == nil {
+			err = d.openGateway("telegram", t, channel.TelegramText, scanner)
+		}
+		if err != nil {
+			return fmt.Errorf("telegram: %w", err)
+		}
+	}
+	if d.s.Channels.Signal.Account != "" {
+		s, err := channel.NewSignal(d.s.Channels.Signal)
+		if err == nil {
+			err = d.openGateway("signal", s, channel.SignalText, scanner)
+		}
+		if err != nil {
+			return fmt.Errorf("signal: %w", err)
+		}
+	}
+	return nil
+}
+
+func (d *Daemon) openGateway(name string, c channel.Channel, most int, scanner *secret.Scanner) error {
+	g, err := channel.New(channel.Options{
+		Name: name, Channel: c, MaxText: most, Dir: filepath.Join(d.s.StateDir, "channels"), Delay: d.s.Channels.Delay,
+		Submit:    func(s proto.Signal) error { return d.agent.Submit(s, nil) },
+		Interrupt: func(session string) bool { return d.agent.Interrupt(session) },
+		Answer:    func(token string, a flight.Answer) (string, error) { return d.agent.Answer(token, a) },
+		Plan:      d.planNow,
+		Became:    d.became,
+		Journal:   func(p sexp.Plist) error { _, err := d.journal.AppendLazy(p); return err },
+		Redact:    scanner.Redact,
+		Screen:    d.screen(scanner),
+		Keep:      d.keepFile,
+		Approver:  d.askedEverything,
+		Now:       d.now, Log: d.log, Step: d.s.Step,
+	})
+	if err != nil {
+		return err
+	}
+	d.gateways = append(d.gateways, g)
+	d.remoteNames = append(d.remoteNames, name)
+	return nil
+}
+
+// runGateways starts the gateways and returns what waits for their end.
+func (d *Daemon) runGateways(ctx context.Context) (wait func()) {
+	var wg sync.WaitGroup
+	for i, g := range d.gateways {
+		d.log.Info("channel linked", "channel", d.remoteNames[i])
+		wg.Go(func() {
+			if err := g.Run(ctx); err != nil {
+				d.log.Error("a channel ended", "channel", d.remoteNames[i], "error", err)
+			}
+		})
+	}
+	return wg.Wait
+}
+
+// planChanged shows a plan wherever plans are shown.
+func (d *Daemon) planChanged(p flight.Plan) {
+	d.board.Show(p)
+	for _, g := range d.gateways {
+		g.Changed(p)
+	}
+}
+
+// planNow is a plan as it stands; one whose time is over is closed first.
+func (d *Daemon) planNow(token string) (flight.Plan, bool) {
+	if _, err := d.plans.Pending(); err != nil {
+		d.log.Error("plans cannot be listed", "error", err)
+	}
+	return d.plans.Get(token)
+}
+
+// askedEverything reports whether an owner is to be shown questions that came up
+// elsewhere: if they are named among those who answer.
+func (d *Daemon) askedEverything(o proto.Origin) bool {
+	named := d.s.Approvers.Channels
+	return o.Role == proto.RoleOwner && (slices.Contains(named, o.Channel) || slices.Contains(named, o.Who))
+}
+
+// became looks in the journal for what a turn did that the program died in the
+// middle of. Rulings are on disk before their effects, so what is not there did
+// not happen.
+func (d *Daemon) became(turn proto.ID) (channel.Became, string) {
+	if err := d.journal.Sync(); err != nil {
+		return channel.Acted, "" // nothing is known, so nothing is begun again
+	}
+	became, token := channel.Nothing, ""
+	for e, err := range journal.Read(filepath.Join(d.s.StateDir, "journal")) {
+		if err != nil {
+			d.log.Error("the journal cannot be read; a message is not begun again", "error", err)
+			return channel.Acted, ""
+		}
+		if e.Body.Word("KIND") != "RULING" || e.Body.Text("TURN") != string(turn) {
+			continue
+		}
+		switch dec, _ := gate.ParseDecision(strings.ToLower(string(e.Body.Sub("TRACE").Word("DECISION")))); dec {
+		case gate.Ask:
+			if _, ok := d.plans.Get(e.Body.Text("ID")); ok {
+				token = e.Body.Text("ID")
+			}
+		case gate.Allow:
+			if d.reaches(e.Body.Sub("ACTION")) {
+				became = channel.Acted
+			}
+		case gate.Deny:
+		}
+	}
+	if token != "" {
+		return channel.Asked, token
+	}
+	return became, ""
+}
+
+// reaches reports whether carrying out an action leaves a trace in the world.
+func (d *Daemon) reaches(action sexp.Plist) bool {
+	a, err := d.policy.vocabulary.Recorded(action)
+	if err != nil {
+		return true
+	}
+	switch a.Spec().Effect {
+	case proto.Speak, proto.ReadLocal:
+		return false
+	case proto.EffectUnknown, proto.WriteMemory, proto.WriteLocal, proto.Execute, proto.Network, proto.SendMessage, proto.Rewrite:
+	}
+	return true
+}
+
+// withheld stands for a text that may not leave the machine.
+const withheld = "[This is marked private and stays on your machine: look there.]"
+
+// screen takes out of a text what may not leave the machine. Replies were judged
+// before; this is for what the program itself says, such as a question about an
+// action.
+func (d *Daemon) screen(scanner *secret.Scanner) func(string) string {
+	return func(text string) string {
+		low := strings.ToLower(text)
+		for _, tag := range d.s.PrivacyTags {
+			if tag = strings.ToLower(strings.Trim(tag, ":")); tag != "" && strings.Contains(low, tag) {
+				return withheld
+			}
+		}
+		return scanner.Redact(text)
+	}
+}
+
+// keepFile puts a file somebody sent into the inbox, with a heading that says
+// where it came from. Doing it again for the same message changes nothing.
+func (d *Daemon) keepFile(ctx context.Context, k channel.Kept) (string, error) {
+	dir := filepath.Join(d.s.MemexDir, filepath.FromSlash(filesDir))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	name := k.ID + "-" + k.Name
+	if strings.EqualFold(filepath.Ext(name), ".org") || strings.EqualFold(filepath.Ext(name), ".org_archive") {
+		name += ".txt" // or its headings would be the user's own notes
+	}
+	if err := writeWhole(root, name, k.Read); err != nil {
+		return "", err
+	}
+	rel := filesDir + "/" + name
+	return rel, d.noteFile(ctx, k, rel)
+}
+
+// writeWhole writes a file so that it is there as a whole or not at all.
+func writeWhole(root *os.Root, name string, write func(io.Writer) error) error {
+	part := "." + name + ".part"
+	f, err := root.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	err = write(f)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = root.Rename(part, name)
+	}
+	if err != nil {
+		return errors.Join(err, root.Remove(part))
+	}
+	return nil
+}
+
+// noteFile adds the heading of a file that came in, unless it is there.
+func (d *Daemon) noteFile(ctx context.Context, k channel.Kept, rel string) error {
+	for o := range d.memory.View().All() {
+		if id, _ := o.Property("MESSAGE"); id == k.ID {
+			return nil
+		}
+	}
+	_, err := d.memory.Apply(ctx, memory.Tx{
+		Actor: "channel", Label: "file from " + k.From.Who,
+		Edits: []memory.Edit{{File: inbox, Change: memory.Change{Kind: memory.Insert, Entry: org.Entry{
+			Title: "File from " + k.From.Who + ": " + k.Name,
+			Tags:  []string{"untrusted"},
+			Properties: []org.Property{
+				{Key: "ORIGIN", Value: k.From.Who}, {Key: "MESSAGE", Value: k.ID}, {Key: "CREATED", Value: k.Sent.Format("[2006-01-02 Mon 15:04]")},
+			},
+			Body: "[[file:" + strings.TrimPrefix(rel, "inbox/") + "]]",
+		}}}},
+	})
+	return err
+}
+
+// label is what reading a file does to a turn: what people sent is not to be
+// trusted, whatever else it is.
+func (d *Daemon) label(m act.Memex) func(string) proto.Taint {
+	sent := filepath.Join(d.s.MemexDir, filepath.FromSlash(filesDir)) + string(filepath.Separator)
+	return func(path string) proto.Taint {
+		t := m.Label(path)
+		t.Untrusted = t.Untrusted || strings.HasPrefix(path, sent)
+		return t
+	}
+}
