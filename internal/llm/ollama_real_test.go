@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -193,13 +193,25 @@ func TestARealOllama(t *testing.T) {
 		}
 	})
 	t.Run("it embeds", func(t *testing.T) {
-		raw, err := post(base, "/api/embed", []byte(`{"model":"tiny","input":["a","b"]}`))
-		if err != nil {
-			t.Fatal(err)
+		texts := []string{"alpha bravo", "charlie", "alpha bravo"}
+		var all [][][]float32
+		for _, p := range []llm.Provider{{Name: "ollama", Base: base, Model: "tiny"}, {Name: "local", Base: base + "/v1", Model: "tiny"}} {
+			m, err := engine("tiny").Embedder(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			vs, err := m.Embed(ctx, texts, false)
+			if err != nil || len(vs) != 3 || !m.Local() {
+				t.Fatalf("%s: %d vectors, local %v, %v", m.Name(), len(vs), m.Local(), err)
+			}
+			t.Logf("%s: %d numbers each, like %v", m.Name(), len(vs[0]), vs[0][:4])
+			if !slices.Equal(vs[0], vs[2]) || slices.Equal(vs[0], vs[1]) {
+				t.Errorf("%s: the same text has two vectors, or two texts have one", m.Name())
+			}
+			all = append(all, vs)
 		}
-		var got struct{ Embeddings [][]float32 }
-		if err := json.Unmarshal([]byte(raw), &got); err != nil || len(got.Embeddings) != 2 || len(got.Embeddings[0]) == 0 {
-			t.Errorf("%.200s, %v", raw, err)
+		if !slices.Equal(all[0][1], all[1][1]) {
+			t.Errorf("by its own interface and by OpenAI's: %v and %v", all[0][1][:4], all[1][1][:4])
 		}
 	})
 }
