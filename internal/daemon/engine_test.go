@@ -279,6 +279,66 @@ func TestACapIsCheckedBeforeAnythingIsSent(t *testing.T) {
 	}
 }
 
+// A job that nobody watches must not be able to spend what a person may: its cap is
+// checked before each of its calls, and holds for all calls of a run together.
+func TestACapOfABackgroundJobStopsItsCalls(t *testing.T) {
+	for name, tt := range map[string]struct {
+		price llm.Price // a call may write 4,096 tokens, and writes 2,600
+		calls int       // that go through
+	}{
+		"the first call would be too dear": {llm.Price{Out: 10}, 0},
+		"the third call would be":          {llm.Price{Out: 1.2}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			look := func(rw http.ResponseWriter, r *http.Request) {
+				call("list-directory", map[string]any{"path": ".", "explanation": "One more look at the files."}, 1)(usage{rw}, r)
+			}
+			m := newModel(t, always(look))
+			s := m.cloud(settings(t))
+			s.Models.Providers[0].Model = "priced"
+			s.Models.Prices = map[string]llm.Price{"groq/priced": tt.price}
+			s.Models.Caps.Job = mustUSD(t, "0.01")
+			job := "* Look around\n:PROPERTIES:\n:CRON:    0 3 1 1 *\n:END:\nLook around and tell me.\n"
+			if err := os.WriteFile(filepath.Join(s.MemexDir, "system", "schedule.org"), []byte(job), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			p := open(t, s).connect()
+			if r := p.request(data(t, `(:TYPE :REQUEST :PAYLOAD (:ACTION :SCHEDULE-CHANGE :NAME "Look around" :CHANGE :RUN))`)).Payload; r.Word("STATUS") != "DONE" {
+				t.Fatalf("the job was not run: %s", r)
+			}
+			var last string
+			for began := time.Now(); time.Since(began) < 30*time.Second && !strings.Contains(last, ":STATE :FAILED"); {
+				last = strings.ToUpper(p.request(data(t, `(:TYPE :REQUEST :PAYLOAD (:ACTION :SCHEDULE-HISTORY :NAME "Look around"))`)).Payload.String())
+				last = strings.ReplaceAll(last, `:STATE "FAILED"`, ":STATE :FAILED")
+			}
+			if !strings.Contains(last, "THE CAP OF $0.01 FOR THIS BACKGROUND JOB") {
+				t.Errorf("the run is told as %s", last)
+			}
+			if n := len(m.heard()); n != tt.calls {
+				t.Errorf("%d calls were made, want %d", n, tt.calls)
+			}
+		})
+	}
+}
+
+func mustUSD(t *testing.T, s string) llm.USD {
+	t.Helper()
+	u, err := llm.ParseUSD(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// usage adds what the call took to a scripted answer.
+type usage struct{ http.ResponseWriter }
+
+func (u usage) Write(p []byte) (int, error) {
+	text := strings.Replace(string(p), `"finish_reason":"tool_calls"}]}`, `"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":1000,"completion_tokens":2600}}`, 1)
+	_, err := io.WriteString(u.ResponseWriter, text)
+	return len(p), err
+}
+
 func TestINV14AnIdleDaemonCallsNoModel(t *testing.T) {
 	m := newModel(t, always(speak("who called?")))
 	h := open(t, m.cloud(settings(t)))
