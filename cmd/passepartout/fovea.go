@@ -29,7 +29,8 @@ func (a *app) contextCommand() *cobra.Command {
 		Short: "Show what of the memex a model would see, and why",
 		Long: `Show what of the memex a model would see for a question, with the eye on a node,
 within a budget of tokens. Privacy-tagged notes are left out unless --local says
-that the model is on this machine.`,
+that the model is on this machine. The whole prompt, part by part and with what was
+trimmed to fit, is what "passepartout prompt" shows.`,
 		Example: `  passepartout context --focus 7f3a… --explain
   passepartout context --query "when is the passport due?" --budget 2000
   passepartout context --focus projects/house.org:40 --explain --json`,
