@@ -111,6 +111,7 @@ func TestReaderBombsAreRefused(t *testing.T) {
 		"vector size":      "#1000000(1)",
 		"long list":        "'(" + strings.Repeat("a ", 1_000_000) + ")",
 		"many symbols":     bigSymbols(300_000),
+		"library names":    strings.ReplaceAll(bigSymbols(300_000), "s", "sb-ext:s"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := img.Thread(small).EvalString("bomb", src); err == nil {

@@ -17,16 +17,22 @@ import (
 // memory: each is stopped by its budget, which refuses.
 func TestHostileSkillsAreStopped(t *testing.T) {
 	bombs := map[string]string{
-		"an endless loop":                `(loop)`,
-		"deep recursion":                 `(labels ((f (n) (1+ (f n)))) (f 1))`,
-		"an exponential macro":           `(macrolet ((m (n) (if (= n 0) 1 (list '+ (list 'm (1- n)) (list 'm (1- n)))))) (m 60))`,
-		"a vector of a thousand million": `(make-array 1000000000)`,
-		"doubling strings":               `(let ((s "ab")) (loop (setq s (concatenate 'string s s))))`,
-		"a regex over much text":         `(let ((s (make-string 100000 :initial-element #\a))) (loop (cl-ppcre:scan "(a|aa|aaa){0,50}b" s)))`,
-		"a huge format width":            `(format nil "~1000000000a" 1)`,
-		"a flood of symbols":             `(let ((n 0)) (loop (intern (format nil "S~a" (incf n)))))`,
-		"a flood of output":              `(loop (harness-log "more and more and more"))`,
-		"catching every condition":       `(loop (handler-case (loop) (condition () nil)))`,
+		"an endless loop":                 `(loop)`,
+		"deep recursion":                  `(labels ((f (n) (1+ (f n)))) (f 1))`,
+		"an exponential macro":            `(macrolet ((m (n) (if (= n 0) 1 (list '+ (list 'm (1- n)) (list 'm (1- n)))))) (m 60))`,
+		"a vector of a thousand million":  `(make-array 1000000000)`,
+		"doubling strings":                `(let ((s "ab")) (loop (setq s (concatenate 'string s s))))`,
+		"a regex over much text":          `(let ((s (make-string 100000 :initial-element #\a))) (loop (cl-ppcre:scan "(a|aa|aaa){0,50}b" s)))`,
+		"a huge format width":             `(format nil "~1000000000a" 1)`,
+		"a flood of symbols":              `(let ((n 0)) (loop (intern (format nil "S~a" (incf n)))))`,
+		"a flood of output":               `(loop (harness-log "more and more and more"))`,
+		"catching every condition":        `(loop (handler-case (loop) (condition () nil)))`,
+		"a regex that explodes elsewhere": `(loop (cl-ppcre:scan "^(a+)+$" (concatenate 'string (make-string 5000 :initial-element #\a) "b")))`,
+		"a reader bomb":                   `(loop (ignore-errors (read-from-string (make-string 50000 :initial-element #\())))`,
+		"a flood of library names":        `(let ((n 0)) (loop (read-from-string (format nil "sb-ext:x~a" (incf n)))))`,
+		"injecting without end":           `(loop (inject-stimulus '(:type :event :payload (:text "more"))))`,
+		"growing what it was given":       `(let ((l (list 1))) (loop (setq l (append l l))))`,
+		"a cleanup that goes on":          `(unwind-protect (loop) (loop))`,
 	}
 	files := map[string]string{"honest.org": lispFile(`(defskill :honest :mandate "still here")`), "load.org": lispFile("(loop)"), "test.org": lispFile("(deftest bomb (loop))")}
 	for name, bomb := range bombs {
@@ -43,17 +49,27 @@ func TestHostileSkillsAreStopped(t *testing.T) {
 	if n := len(set.Gates()); n != len(bombs) {
 		t.Errorf("%d gates are there, want %d", n, len(bombs))
 	}
+	before := heap()
 	for _, g := range set.Gates() {
-		if v := g.Check(say(t, "hi"), facts()); v.Decision != gate.Deny || v.Code != "skill.exhausted" {
-			t.Errorf("%s says %s %s: %s", g.Name(), v.Decision, v.Code, v.Reason)
-		}
+		t.Run(strings.TrimPrefix(g.Name(), "skill/"), func(t *testing.T) {
+			for range 3 { // it judges on, and costs no more each time
+				if v := g.Check(say(t, "hi"), facts()); v.Decision != gate.Deny || v.Code != "skill.exhausted" {
+					t.Errorf("it says %s %s: %s", v.Decision, v.Code, v.Reason)
+				}
+			}
+			if held := heap() - before; held > 16<<20 {
+				t.Errorf("%d MB are still held", held>>20)
+			}
+		})
 	}
+}
+
+// heap is what is in use once all that can be returned is.
+func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	if m.HeapAlloc > 256<<20 {
-		t.Errorf("%d MB are still held", m.HeapAlloc>>20)
-	}
+	return int64(m.HeapAlloc)
 }
 
 // TestSkillsHaveNoHostPowers tries what an ancestor's skill could do.

@@ -33,6 +33,7 @@ type Library struct {
 	opt  Options
 	jail *jail
 	cur  atomic.Pointer[Set]
+	busy atomic.Bool // skills are being loaded
 
 	mu   sync.Mutex // guards what follows; held while skills load
 	seen []stamp
@@ -75,7 +76,10 @@ func (l *Library) Set() *Set { return l.cur.Load() }
 // takes long to load must not hold up everybody.
 func (l *Library) Refresh() *Set {
 	if !l.mu.TryLock() {
-		return l.cur.Load()
+		if l.busy.Load() {
+			return l.cur.Load()
+		}
+		l.mu.Lock() // somebody is only looking, perhaps before the last change
 	}
 	defer l.mu.Unlock()
 	return l.refresh()
@@ -87,6 +91,8 @@ func (l *Library) refresh() *Set {
 		return l.cur.Load()
 	}
 	l.seen = seen
+	l.busy.Store(true)
+	defer l.busy.Store(false)
 	set := l.load()
 	l.cur.Store(set)
 	return set
