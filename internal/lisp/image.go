@@ -492,15 +492,7 @@ func (th *Thread) fromData(v sexp.Value) Value {
 	case sexp.Char:
 		return Char(v)
 	case sexp.List:
-		out := make([]Value, v.Len())
-		for i, x := range v.Items() {
-			out[i] = th.fromData(x)
-		}
-		tail := Value(Nil)
-		if v.Tail() != nil {
-			tail = th.fromData(v.Tail())
-		}
-		return th.newList(out, tail)
+		return th.listFromData(v)
 	case sexp.Vector:
 		th.alloc(len(v.Items()))
 		out := make([]Value, len(v.Items()))
@@ -510,6 +502,69 @@ func (th *Thread) fromData(v sexp.Value) Value {
 		return newVector(out)
 	}
 	return Nil
+}
+
+// listFromData makes all conses of a list at once.
+func (th *Thread) listFromData(v sexp.List) Value {
+	n := v.Len()
+	tail := Value(Nil)
+	if v.Tail() != nil {
+		tail = th.fromData(v.Tail())
+	}
+	if n == 0 {
+		return tail
+	}
+	th.alloc(n)
+	cells := make([]Cons, n)
+	for i, x := range v.Items() {
+		cells[i].car = th.fromData(x)
+		if i+1 < n {
+			cells[i].cdr = &cells[i+1]
+		}
+	}
+	cells[n-1].cdr = tail
+	return &cells[0]
+}
+
+// IsData reports whether a value is what [Thread.FromData] makes of a datum,
+// without making anything.
+func (th *Thread) IsData(v Value, d sexp.Value) (bool, error) {
+	same := false
+	_, err := th.guard(func() Value { same = th.isData(v, d); return Nil })
+	return same, err
+}
+
+func (th *Thread) isData(v Value, d sexp.Value) bool {
+	th.step(1)
+	th.enter(1)
+	defer th.leave(1)
+	switch v := v.(type) {
+	case *Symbol:
+		if k, ok := d.(sexp.Keyword); ok {
+			return v.pkg == keywordPackage && v.name == string(k)
+		}
+	case *Str:
+		s, ok := d.(sexp.String)
+		return ok && v.text() == string(s)
+	case *Cons:
+		l, ok := d.(sexp.List)
+		if !ok || l.Len() == 0 {
+			return false
+		}
+		at := Value(v)
+		for _, x := range l.Items() {
+			c, ok := at.(*Cons)
+			if !ok || !th.isData(c.car, x) {
+				return false
+			}
+			at = c.cdr
+		}
+		if l.Tail() != nil {
+			return th.isData(at, l.Tail())
+		}
+		return at == Value(Nil)
+	}
+	return sexp.Equal(th.toData(v), d)
 }
 
 func (th *Thread) dataSymbol(v sexp.Symbol) Value {

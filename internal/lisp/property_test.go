@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"passepartout/internal/lisp"
+	"passepartout/internal/sexp"
 )
 
 // datum generates the source of a random datum.
@@ -92,4 +95,43 @@ func TestRandomDataPrintsAsInSBCL(t *testing.T) {
 			t.Errorf("%s\n  here %s\n  sbcl %s", f, got, want[i])
 		}
 	}
+}
+
+// TestIsDataAgreesWithConverting compares the short way with the long one: turning a
+// value into data and comparing that.
+func TestIsDataAgreesWithConverting(t *testing.T) {
+	img := newImage(t)
+	rapid.Check(t, func(t *rapid.T) {
+		th := img.Thread(generous)
+		a, b := datum(2).Draw(t, "a"), datum(2).Draw(t, "b")
+		if rapid.Bool().Draw(t, "same") {
+			b = a
+		}
+		values := make([]lisp.Value, 2)
+		for i, src := range []string{a, b} {
+			vs, err := th.EvalString("", "'"+src)
+			if err != nil {
+				t.Skip("not a datum")
+			}
+			values[i] = vs[0]
+		}
+		da, err := th.ToData(values[0])
+		if err != nil {
+			t.Skip("no data")
+		}
+		db, err := th.ToData(values[1])
+		if err != nil {
+			t.Skip("no data")
+		}
+		if got, err := th.IsData(values[1], da); err != nil || got != sexp.Equal(db, da) {
+			t.Fatalf("%s and %s: IsData says %v, %v", a, b, got, err)
+		}
+		again, err := th.FromData(da)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := th.IsData(again, da); err != nil || !got {
+			t.Fatalf("%s: what was made of it is not it: %v, %v", a, got, err)
+		}
+	})
 }

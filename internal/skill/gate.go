@@ -56,12 +56,16 @@ func (g skillGate) judge(th *lisp.Thread, a proto.Action, sig proto.Signal) (gat
 	if err != nil {
 		return gate.Verdict{}, err
 	}
-	data, err := th.ToData(answer)
+	same, err := th.IsData(answer, given)
 	if err != nil {
 		return gate.Verdict{}, err
 	}
-	if sexp.Equal(data, given) {
+	if same {
 		return gate.Pass(), nil
+	}
+	data, err := th.ToData(answer)
+	if err != nil {
+		return gate.Verdict{}, err
 	}
 	return g.read(a, given, data)
 }

@@ -129,7 +129,7 @@ judge. Needs the capability :signals; a gate never has it."
   '(:type :meta :payload :depth :target :request :event :response :log :status :source :session-id :role :sensor
     :action :tool :args :explanation :text :path :cmd :content :query :url :id :title :message :run
     :user-input :chat-message :tool-output :heartbeat :owner :guest :peer :job :cli :tui :emacs :shell :system
-    :level :approval-required :warn :error)
+    :level :approval-required :warn :error :candidate)
   "Names of nearly every message: known to the image, they need not be made for each.")
 
 (defun proto-get (plist key)
