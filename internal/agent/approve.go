@@ -21,6 +21,7 @@ type suspended struct {
 	token   string
 	turn    *turn // at rest: nobody runs it until the answer
 	pending gate.Pending
+	shown   sexp.Value // the question as clients get it, once somebody asked; guarded by Agent.mu
 
 	restored bool // approved before a restart
 }
@@ -189,21 +190,38 @@ func (t *turn) useOf(g grant, id proto.ID, p gate.Pending) (gate.Ruling, error) 
 	if err != nil {
 		return gate.Ruling{}, err
 	}
-	return r, t.a.Journal.Append(t.a.answerEntry(string(id), true, "agreed to for this session with "+g.token, g.by).With("GRANT", sexp.String(g.token)))
+	return r, t.a.Journal.Note(t.a.answerEntry(string(id), true, "agreed to for this session with "+g.token, g.by).With("GRANT", sexp.String(g.token)))
 }
 
 // Questions lists the open approvals, the next to expire first.
 func (a *Agent) Questions() []Question {
+	return openAs(a, func(w *suspended, p flight.Plan) Question { return w.question(p) })
+}
+
+// Shown lists the open approvals as they go to clients. A question does not change,
+// so it is put into this form once.
+func (a *Agent) Shown() []sexp.Value {
+	return openAs(a, func(w *suspended, p flight.Plan) sexp.Value {
+		if w.shown == nil {
+			w.shown = w.question(p).Plist().List()
+		}
+		return w.shown
+	})
+}
+
+// openAs lists the open approvals in some form, the next to expire first, and
+// forgets those that have ended without an answer.
+func openAs[T any](a *Agent, form func(*suspended, flight.Plan) T) []T {
 	plans, err := a.Plans.Pending()
 	if err != nil {
 		return nil
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	out := make([]Question, 0, len(plans))
+	out := make([]T, 0, len(plans))
 	for _, p := range plans {
 		if w, ok := a.waiting[p.Token]; ok && p.State == flight.Planned {
-			out = append(out, w.question(p))
+			out = append(out, form(w, p))
 		}
 	}
 	if len(a.waiting) > len(out) {
@@ -302,8 +320,8 @@ func (t *turn) resume(ctx context.Context, w *suspended, p flight.Plan) {
 	t.ended, t.preface = false, ""
 	yes := p.State == flight.Approved
 	r, err := t.a.ledger.Answer(w.pending.ID, yes, p.By, t.a.Chain(), t.facts())
-	if err == nil {
-		err = t.a.Journal.Append(t.a.answerEntry(w.token, yes, p.Reason, p.By))
+	if err == nil { // on disk with the ruling that follows it, before any effect
+		err = t.a.Journal.Note(t.a.answerEntry(w.token, yes, p.Reason, p.By))
 	}
 	if err != nil {
 		t.token = w.token

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -108,22 +107,13 @@ const recentPlans = 20
 // answerApprovals gives the open questions, what is being carried out, and how the
 // last ones ended.
 func answerApprovals(_ context.Context, d *Daemon, _ asking) (sexp.Plist, error) {
-	var open []sexp.Value
-	for _, q := range d.agent.Questions() {
-		open = append(open, q.Plist().List())
-	}
-	plans, err := d.plans.Pending()
-	if err != nil {
-		d.log.Error("plans cannot be listed", "error", err)
-	}
-	running := slices.DeleteFunc(plans, func(p flight.Plan) bool { return p.State == flight.Planned })
 	var asked []sexp.Value
 	for _, q := range d.agent.Inquiries() {
 		asked = append(asked, q.Plist().List())
 	}
 	return sexp.P(
-		sexp.Keyword("PENDING"), sexp.NewList(open...), sexp.Keyword("QUESTIONS"), sexp.NewList(asked...),
-		sexp.Keyword("RUNNING"), fates(running), sexp.Keyword("ENDED"), fates(d.plans.Ended(recentPlans))), nil
+		sexp.Keyword("PENDING"), sexp.NewList(d.agent.Shown()...), sexp.Keyword("QUESTIONS"), sexp.NewList(asked...),
+		sexp.Keyword("RUNNING"), fates(d.plans.Running()), sexp.Keyword("ENDED"), fates(d.plans.Ended(recentPlans))), nil
 }
 
 // fates are plans in one sentence each.

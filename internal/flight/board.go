@@ -127,16 +127,32 @@ func (b *Board) note(plans []Plan, err error) {
 func (b *Board) put(plans []Plan) error {
 	tx := memory.Tx{Actor: "flight", Shown: true}
 	view := b.store.View()
-	_, made := view.File(b.file)
+	var fresh strings.Builder // new headings go in as one text: each edit costs the whole file
+	if _, made := view.File(b.file); !made {
+		fresh.WriteString(boardHead)
+	}
 	var shown []string
 	for _, p := range plans {
-		if edits := b.edits(view, p, !made && len(shown) == 0); len(edits) > 0 {
-			tx.Edits = append(tx.Edits, edits...)
-			shown = append(shown, p.Token+" is "+p.State.String())
+		o, ok := view.Get(boardID(p))
+		switch {
+		case !ok:
+			fresh.WriteString(entry(p).Format(1))
+		case o.Todo == p.State.String():
+			continue
+		default:
+			tx.Edits = append(tx.Edits, rewritten(o, p.State, body(p))...)
 		}
+		shown = append(shown, p.Token+" is "+p.State.String())
 	}
 	if len(shown) == 0 {
 		return nil
+	}
+	if fresh.Len() > 0 && fresh.String() != boardHead {
+		tx.Edits = append(tx.Edits, memory.Edit{File: b.file, Change: memory.Change{Kind: memory.Insert, Value: fresh.String()}})
+	}
+	const most = 5
+	if n := len(shown); n > most {
+		shown = append(shown[:most], fmt.Sprintf("and %d more", n-most))
 	}
 	tx.Label = "plan " + strings.Join(shown, ", ")
 	_, err := b.store.Apply(context.Background(), tx)
@@ -150,22 +166,6 @@ const boardHead = `* What this file is
 What waited, or waits, for your approval. This is a view: changing a state here
 answers nothing. Answer with =passepartout approve TOKEN=.
 `
-
-// edits show one plan: a new heading, or a new state of the one it has.
-func (b *Board) edits(view *memory.View, p Plan, first bool) []memory.Edit {
-	o, ok := view.Get(boardID(p))
-	if !ok {
-		text := entry(p).Format(1)
-		if first {
-			text = boardHead + text
-		}
-		return []memory.Edit{{File: b.file, Change: memory.Change{Kind: memory.Insert, Value: text}}}
-	}
-	if o.Todo == p.State.String() {
-		return nil
-	}
-	return rewritten(o, p.State, body(p))
-}
 
 // rewritten gives a heading another state and text.
 func rewritten(o memory.Object, s State, text string) []memory.Edit {

@@ -404,6 +404,19 @@ func (l *Log) Pending() ([]Plan, error) {
 	return out, nil
 }
 
+// Running lists the plans that were approved and have not ended, oldest first.
+func (l *Log) Running() []Plan {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []Plan
+	for _, token := range l.order {
+		if p := l.plans[token]; p.State == Approved || p.State == Started {
+			out = append(out, *p)
+		}
+	}
+	return out
+}
+
 // Ended lists at most n plans that ended, the last first.
 func (l *Log) Ended(n int) []Plan {
 	l.mu.Lock()
