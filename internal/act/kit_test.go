@@ -110,8 +110,11 @@ func open(t tb, web act.Web, extra ...act.Tool) *shop {
 	f := act.Files{History: s.history, Label: m.Label, Skip: func(p string) bool { return strings.Contains(p, "secret") }}
 	box, err := act.NewToolbox(slices.Concat(f.Tools(), m.Tools(), s.history.Tools(), web.Tools(), act.Plain(), extra)...)
 	must(t, err)
-	shell := act.Shell{Dir: s.memex, WriteRoots: []string{s.memex, filepath.Join(s.memex, "notes")}, Hidden: func() []string { return []string{filepath.Join(dir, "state")} }, History: s.history,
-		Private: web.Private, Resolver: web.Resolver, Trials: filepath.Join(dir, "state/trials"), Trial: 3 * time.Second}
+	shell := act.Shell{
+		Dir: s.memex, WriteRoots: []string{s.memex, filepath.Join(s.memex, "notes")}, History: s.history,
+		Hidden:  func() []string { return []string{filepath.Join(dir, "state")} },
+		Private: web.Private, Resolver: web.Resolver, Trials: filepath.Join(dir, "state/trials"), Trial: 3 * time.Second,
+	}
 	s.table, err = act.NewTable(box, shell, act.Tests{Shell: shell}, act.Speaker{Channel: "cli"})
 	must(t, err)
 	s.chain, err = gate.Standard(gate.Policy{
