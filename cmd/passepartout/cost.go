@@ -44,8 +44,8 @@ func (a *app) cost(ctx context.Context) error {
 	fmt.Fprintf(a.out, "caps: turn %s, session %s, job %s\n", caps["turn"], caps["session"], caps["job"])
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	for _, m := range rows(p, "MODELS") {
-		fmt.Fprintf(w, "%s\t%d calls\t%d failed\t%d in (%d cached)\t%d out\t%s\n", printable(m.Text("MODEL")),
-			number(m, "CALLS"), number(m, "FAILED"), number(m, "IN"), number(m, "CACHED"), number(m, "OUT"), m.Text("COST"))
+		fmt.Fprintf(w, "%s\t%d calls\t%d failed\t%d in (%d %% from the provider's cache)\t%d out\t%s\n", printable(m.Text("MODEL")),
+			number(m, "CALLS"), number(m, "FAILED"), number(m, "IN"), 100*number(m, "CACHED")/max(1, number(m, "IN")), number(m, "OUT"), m.Text("COST"))
 	}
 	return w.Flush()
 }
