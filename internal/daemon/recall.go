@@ -123,7 +123,7 @@ func (d *Daemon) awareness(_ context.Context, sig proto.Signal, tokens int) (str
 	v := d.memory.View()
 	f := d.gazes.focus(v, sig.Session)
 	f.Query, f.Now, f.Budget = sig.Text(), d.now(), min(tokens, fovea.DefaultBudget)
-	f.Cloud, f.Trusted, f.Leave = true, true, !sig.Taint.Private
+	f.Cloud, f.Trusted, f.Leave = true, true, f.Query != "" && !sig.Taint.Private
 	c := d.mirror.Render(v, f)
 	d.gazes.showed(sig.Session, c)
 	return c.Text, proto.Taint{Private: c.Private, Untrusted: c.Untrusted}

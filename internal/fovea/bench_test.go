@@ -10,16 +10,47 @@ import (
 
 	"passepartout/internal/fovea"
 	"passepartout/internal/memory"
+	"passepartout/internal/recall"
 )
 
-// BenchmarkRender is a context for a random focus and question, in a memex of 1k
-// and 10k headings or of as many as PASSEPARTOUT_BENCH_NOTES says.
-func BenchmarkRender(b *testing.B) {
-	sizes := []int{1000, 10_000}
+// benchSizes are 1k, 10k and 100k headings, a million with PASSEPARTOUT_SCALE=1M, or
+// as many as PASSEPARTOUT_BENCH_NOTES says.
+func benchSizes() []int {
 	if n, err := strconv.Atoi(os.Getenv("PASSEPARTOUT_BENCH_NOTES")); err == nil {
-		sizes = []int{n}
+		return []int{n}
 	}
-	for _, n := range sizes {
+	sizes := []int{1000, 10_000, 100_000}
+	if os.Getenv("PASSEPARTOUT_SCALE") == "1M" {
+		sizes = append(sizes, 1_000_000)
+	}
+	return sizes
+}
+
+// BenchmarkSync is the indexing of a whole memex that is open already.
+func BenchmarkSync(b *testing.B) {
+	for _, n := range benchSizes() {
+		s, err := memory.Open(b.Context(), writeMemex(b, n), memory.Options{State: b.TempDir()})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			cpu := cpuTime()
+			for b.Loop() {
+				m := fovea.NewMirror(recall.Options{})
+				m.Sync(s.View())
+			}
+			b.ReportMetric(float64(s.View().Len())*float64(b.N)/b.Elapsed().Seconds(), "headings/s")
+			b.ReportMetric(float64(s.View().Len())*float64(b.N)/(cpuTime()-cpu).Seconds(), "headings/cpu-s")
+		})
+		if err := s.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkRender is a context for a random focus and question.
+func BenchmarkRender(b *testing.B) {
+	for _, n := range benchSizes() {
 		s, m := open(b, writeMemex(b, n))
 		v := s.View()
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"passepartout/internal/recall"
@@ -114,9 +115,28 @@ func TestNotesAreFoundAtTheRankTheyWere(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(want, b.Bytes()) {
-		t.Errorf("ranking changed; look at it, then run with -update:\n%s", b.String())
+		t.Errorf("ranking changed; look at it, then run with -update:\n%s", changes(string(want), b.String()))
 	}
 	if top3*100 < 85*len(asked) {
 		t.Errorf("only %d of %d are in the first three", top3, len(asked))
 	}
+}
+
+// changes are the lines in which two texts of equally many lines differ.
+func changes(before, after string) string {
+	var b strings.Builder
+	was, is := strings.Split(before, "\n"), strings.Split(after, "\n")
+	for i := range max(len(was), len(is)) {
+		var x, y string
+		if i < len(was) {
+			x = was[i]
+		}
+		if i < len(is) {
+			y = is[i]
+		}
+		if x != y {
+			fmt.Fprintf(&b, "-%s\n+%s\n", x, y)
+		}
+	}
+	return b.String()
 }

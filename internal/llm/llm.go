@@ -11,6 +11,8 @@
 //     checks the budget, and falls through a cascade when a provider fails.
 //   - [Reflex] is the backend that needs no model, no key and no network: rules
 //     over plain English that propose the same tools a model would.
+//   - [Embedder] turns texts into vectors, with the same care for privacy, credentials
+//     and cost (embed.go).
 //   - [Ledger] knows what every call cost and refuses the one too many.
 //
 // One file speaks one wire format: chat.go (OpenAI-compatible), responses.go,

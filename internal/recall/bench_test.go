@@ -12,13 +12,40 @@ import (
 	"passepartout/internal/recall"
 )
 
-// benchSizes are 1k and 10k notes, or those PASSEPARTOUT_BENCH_NOTES names: a
-// million take minutes to write and learn.
+// benchSizes are 1k, 10k and 100k notes, a million with PASSEPARTOUT_SCALE=1M, or as
+// many as PASSEPARTOUT_BENCH_NOTES says.
 func benchSizes(b *testing.B) []int {
+	b.Helper()
 	if n, err := strconv.Atoi(os.Getenv("PASSEPARTOUT_BENCH_NOTES")); err == nil {
 		return []int{n}
 	}
-	return []int{1000, 10_000}
+	sizes := []int{1000, 10_000, 100_000}
+	if os.Getenv("PASSEPARTOUT_SCALE") == "1M" {
+		sizes = append(sizes, 1_000_000)
+	}
+	return sizes
+}
+
+// BenchmarkScan looks at the signs of a million vectors, and reads as much memory
+// for comparison: times-memory is how often longer it takes.
+func BenchmarkScan(b *testing.B) {
+	for _, dims := range []int{128, 768} {
+		b.Run(fmt.Sprint(dims), func(b *testing.B) {
+			s := recall.NewScan(1_000_000, dims)
+			s.Run() // touches every page
+			var scan, read time.Duration
+			for b.Loop() {
+				start := time.Now()
+				s.Run()
+				mid := time.Now()
+				s.Read()
+				scan, read = scan+mid.Sub(start), read+time.Since(mid)
+			}
+			b.ReportMetric(float64(s.Bytes())*float64(b.N)/scan.Seconds()/1e9, "scan-GB/s")
+			b.ReportMetric(float64(s.Bytes())*float64(b.N)/read.Seconds()/1e9, "memory-GB/s")
+			b.ReportMetric(float64(scan)/float64(read), "times-memory")
+		})
+	}
 }
 
 // grown caches the index of a size, because a benchmark function runs many times.

@@ -3,6 +3,7 @@ package recall
 import (
 	"math"
 	"math/bits"
+	"sync"
 )
 
 // space is the dense signal: one vector per note, in bytes with a scale, and the
@@ -124,13 +125,9 @@ func (s *space) fold(x *Index, n uint32) {
 	}
 	s.grow(int(n) + 1)
 	v := make([]float32, s.dims)
-	terms := make([]int32, 0, len(x.seen))
-	for t := range x.seen {
-		terms = append(terms, t)
-	}
-	sortTerms(terms) // sums of floats depend on the order
-	for _, t := range terms {
-		addScaled(v, s.basis[t], logTF(x.seen[t]))
+	sortTerms(x.seen) // sums of floats depend on the order
+	for _, t := range x.seen {
+		addScaled(v, s.basis[t], logTF(x.weights[t]))
 	}
 	s.set(n, v)
 }
@@ -226,18 +223,13 @@ func (p probe) nearest(x *Index, most int) []uint32 {
 // agreeing returns notes by how many signs they share with the probe. It counts
 // first and collects then: the number of components is small.
 func (p probe) agreeing(x *Index, most int) []uint32 {
-	w := p.s.dims / 64
-	counts := make([]int, p.s.dims+1)
-	differ := make([]uint16, len(p.s.scale))
-	signs := p.s.signs
-	for n := range differ {
-		d := 0
-		for i, s := range signs[n*w : n*w+w] {
-			d += bits.OnesCount64(s ^ p.signs[i])
-		}
-		differ[n] = uint16(d)
-		counts[d]++
+	kept := differences.Get().(*[]uint16)
+	defer differences.Put(kept)
+	if cap(*kept) < len(p.s.scale) {
+		*kept = make([]uint16, len(p.s.scale)+len(p.s.scale)/4)
 	}
+	differ := (*kept)[:len(p.s.scale)]
+	counts := p.compare(differ)
 	cut, sum := 0, 0
 	for cut < p.s.dims/2 && sum+counts[cut] <= most {
 		sum += counts[cut]
@@ -250,4 +242,42 @@ func (p probe) agreeing(x *Index, most int) []uint32 {
 		}
 	}
 	return out
+}
+
+// differences are reused from search to search.
+var differences = sync.Pool{New: func() any { return new([]uint16) }}
+
+// compare notes of every vector in how many signs it differs from the probe, and
+// returns how many differ in how many. It reads every sign once and should take
+// little longer than that takes.
+func (p probe) compare(differ []uint16) []int {
+	counts := make([]int, p.s.dims+1)
+	signs, w := p.s.signs, p.s.dims/64
+	if w == 2 { // what many notes have
+		more := make([]int, p.s.dims+1) // two lists: the same entry twice in a row is slow
+		p0, p1 := p.signs[0], p.signs[1]
+		for n := 0; n < len(differ); n++ {
+			s := signs[2*n : 2*n+2 : 2*n+2]
+			d := bits.OnesCount64(s[0]^p0) + bits.OnesCount64(s[1]^p1)
+			differ[n] = uint16(d)
+			if n&1 == 0 {
+				counts[d]++
+			} else {
+				more[d]++
+			}
+		}
+		for d, c := range more {
+			counts[d] += c
+		}
+		return counts
+	}
+	for n := range differ {
+		d := 0
+		for i, s := range signs[n*w : n*w+w] {
+			d += bits.OnesCount64(s ^ p.signs[i])
+		}
+		differ[n] = uint16(d)
+		counts[d]++
+	}
+	return counts
 }

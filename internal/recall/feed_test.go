@@ -14,7 +14,9 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -444,4 +446,59 @@ func TestAFeedRecovers(t *testing.T) {
 	until(t, "all have vectors", func() bool { f.Wake(); return f.Progress().Have == 100 })
 	cancel()
 	wg.Wait()
+}
+
+// A model that knows what notes are about gets a share; one that does not, or that
+// means harm, gets none, and searches are as they were without it.
+func TestAModelHasAsMuchSayAsItHelps(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	var docs []recall.Doc
+	for i := range 240 { // what a title says, the text says in other words
+		topic, other := i/2, r.IntN(120)
+		docs = append(docs, recall.Doc{
+			ID: fmt.Sprintf("n%03d", i), Title: fmt.Sprintf("about%d matter%d-%d", topic, topic, i%2),
+			Body: fmt.Sprintf("subject%d thing%d element%d and further words of no weight, plain%d plain%d", topic, topic, topic, other, i%9),
+		})
+	}
+	docs = stamped(docs)
+	number := regexp.MustCompile(`(?:about|matter|subject|thing|element)(\d+)`)
+	knows := func(_, text string) []float32 { // every topic is a direction of its own
+		v := make([]float32, 128)
+		v[127] = 0.5
+		for _, m := range number.FindAllStringSubmatch(text, -1) {
+			n, _ := strconv.Atoi(m[1])
+			v[n]++
+		}
+		return v
+	}
+	for name, c := range map[string]struct {
+		vector func(model, text string) []float32
+		helps  bool
+	}{
+		"knows":    {knows, true},
+		"random":   {noise(128), false},
+		"constant": {func(string, string) []float32 { return []float32{1, 2, 3} }, false},
+		"hostile": {func(m, text string) []float32 {
+			v := knows(m, text)
+			if !strings.Contains(text, "subject") {
+				slices.Reverse(v)
+			}
+			return v
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serveVectors(t, c.vector)
+			x := library(docs)
+			before := x.Search("subject7 plain3 about9", 20, recall.Fused)
+			f := recall.NewFeed(x, recall.FeedOptions{Dir: t.TempDir(), Embedder: s.embedder(t, "ollama", "m", llm.Options{})})
+			drain(t, f)
+			if got := f.Progress().Cal; got.Weight > 0 != c.helps || got.Questions < 100 {
+				t.Errorf("found %+v", got)
+			}
+			after := x.SearchNear("subject7 plain3 about9", f.Question(t.Context(), "subject7 plain3 about9", false), 20, recall.Fused)
+			if !c.helps && !slices.Equal(before, after) {
+				t.Errorf("a model without a share changed a search:\n%v\n%v", before, after)
+			}
+		})
+	}
 }

@@ -47,7 +47,8 @@ type Index struct {
 	// compactions counts how often notes got new numbers.
 	compactions uint64
 	scan        scanner
-	seen        map[int32]float32 // of the note being put
+	weights     []float32 // per term, of the note being put; zero between puts
+	seen        []int32   // the terms that have one
 	tri         trigrams
 	space       *space // the dense signal; nil until there is one
 
@@ -90,7 +91,7 @@ const (
 // New returns an empty index.
 func New(o Options) *Index {
 	return &Index{
-		opt: o, words: map[string]int32{}, byID: map[string]uint32{}, seen: map[int32]float32{},
+		opt: o, words: map[string]int32{}, byID: map[string]uint32{},
 		grams: newGramIndex(), tri: newTrigrams(),
 	}
 }
@@ -134,7 +135,7 @@ func (x *Index) Put(d Doc) {
 	}
 	x.notes = append(x.notes, note{id: d.ID, stamp: d.Stamp, private: d.Private})
 	x.byID[d.ID] = n
-	clear(x.seen)
+	x.seen = x.seen[:0]
 	length := x.read(d.Title, inTitle)
 	for _, t := range d.Tags {
 		length += x.read(t, inTags)
@@ -143,8 +144,8 @@ func (x *Index) Put(d Doc) {
 		length += x.read(t, inOutline)
 	}
 	length += x.read(d.Body, inBody)
-	for t, tf := range x.seen {
-		x.terms[t].posts = append(x.terms[t].posts, post{n, tf})
+	for _, t := range x.seen {
+		x.terms[t].posts = append(x.terms[t].posts, post{n, x.weights[t]})
 	}
 	x.lens = append(x.lens, length)
 	x.total += float64(length)
@@ -152,6 +153,9 @@ func (x *Index) Put(d Doc) {
 		x.tri.add(n, d.Title+"\n"+d.Body)
 	}
 	x.space.fold(x, n)
+	for _, t := range x.seen {
+		x.weights[t] = 0
+	}
 	x.compact()
 }
 
@@ -222,7 +226,10 @@ func (x *Index) read(text string, weight float32) (length float32) {
 		if t == stopped {
 			return
 		}
-		x.seen[t] += weight
+		if x.weights[t] == 0 {
+			x.seen = append(x.seen, t)
+		}
+		x.weights[t] += weight
 		if !compound {
 			length += weight
 		}
@@ -245,6 +252,7 @@ func (x *Index) learnWord(w string) int32 {
 	}
 	t := int32(len(x.terms))
 	x.terms = append(x.terms, term{text: s})
+	x.weights = append(x.weights, 0)
 	x.grams.add(t, s)
 	x.words[w] = t
 	if _, ok := x.words[s]; !ok && stem(s) == s {

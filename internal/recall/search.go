@@ -157,14 +157,15 @@ func (x *Index) SearchNear(text string, vector []float32, limit int, mode Mode) 
 	switch mode {
 	case Hashing:
 		x.tri.scores(text, b.words)
-		hits := x.plain(b.words, limit, len(q.phrases) > 0)
+		b.everything()
+		hits := x.plain(b, limit, len(q.phrases) > 0)
 		for i := range hits {
 			hits[i].Alike = alike(hashingAlike, hits[i].Score)
 		}
 		return x.phrased(q, hits, limit)
 	case Lexical:
-		x.lexical(q, b.words)
-		return x.phrased(q, x.plain(b.words, limit, len(q.phrases) > 0), limit)
+		x.lexical(q, b)
+		return x.phrased(q, x.plain(b, limit, len(q.phrases) > 0), limit)
 	case Vector:
 		if p := x.serving.probe(vector); p.s != nil {
 			return x.nearest(p, limit)
@@ -175,19 +176,37 @@ func (x *Index) SearchNear(text string, vector []float32, limit int, mode Mode) 
 	return x.phrased(q, x.fuse(q, b, x.serving.probe(vector), max(limit, pool)), limit)
 }
 
-// A board holds a score for every note while a search runs.
-type board struct{ words, spell []float32 }
+// A board holds a score for every note while a search runs. Only the notes that were
+// met are looked at and wiped: most of a large memex has none of the words.
+type board struct {
+	words, spell []float32
+	met          []uint32
+	all          bool // scores were given without noting whom
+}
 
 var boards = sync.Pool{New: func() any { return new(board) }}
 
 func (b *board) reset(n int) {
-	if cap(b.words) < n {
+	switch {
+	case cap(b.words) < n:
 		b.words, b.spell = make([]float32, n, n+n/4), make([]float32, n, n+n/4)
-		return
+	case b.all:
+		clear(b.words[:cap(b.words)])
+		clear(b.spell[:cap(b.spell)])
+	default:
+		for _, m := range b.met {
+			b.words[:cap(b.words)][m], b.spell[:cap(b.spell)][m] = 0, 0
+		}
 	}
-	b.words, b.spell = b.words[:n], b.spell[:n]
-	clear(b.words)
-	clear(b.spell)
+	b.words, b.spell, b.met, b.all = b.words[:n], b.spell[:n], b.met[:0], false
+}
+
+// everything notes that any note may have a score.
+func (b *board) everything() {
+	b.all = true
+	for n := range b.words {
+		b.met = append(b.met, uint32(n))
+	}
 }
 
 // idf is how much a term tells.
@@ -197,7 +216,7 @@ func (x *Index) idf(t int32) float32 {
 }
 
 // accrue adds a term's share to every note that has it.
-func (x *Index) accrue(t int32, weight float32, into []float32) {
+func (x *Index) accrue(t int32, weight float32, b *board, into []float32) {
 	live := len(x.notes) - x.dead
 	if live == 0 {
 		return
@@ -206,19 +225,22 @@ func (x *Index) accrue(t int32, weight float32, into []float32) {
 	weight *= bmK1 + 1
 	lens := x.lens
 	for _, p := range x.terms[t].posts {
+		if into[p.note] == 0 {
+			b.met = append(b.met, p.note)
+		}
 		into[p.note] += weight * p.tf / (p.tf + bmK1*(1-bmB) + perLen*lens[p.note])
 	}
 }
 
 // lexical is BM25 over the query's own words.
-func (x *Index) lexical(q query, into []float32) {
+func (x *Index) lexical(q query, b *board) {
 	for _, w := range q.words {
 		if w.prefix {
 			for _, t := range x.beginning(w.stem) {
-				x.accrue(t, w.count*x.idf(t), into)
+				x.accrue(t, w.count*x.idf(t), b, b.words)
 			}
 		} else if w.term != stopped {
-			x.accrue(w.term, w.count*x.idf(w.term), into)
+			x.accrue(w.term, w.count*x.idf(w.term), b, b.words)
 		}
 	}
 }
@@ -237,8 +259,11 @@ func (x *Index) beginning(prefix string) []int32 {
 	return out
 }
 
-// spelling adds words that are spelt like the query's.
-func (x *Index) spelling(q query, into []float32) {
+// spelling adds words that are spelt like the query's to what the words gave.
+func (x *Index) spelling(q query, b *board) {
+	for _, n := range b.met {
+		b.spell[n] = b.words[n]
+	}
 	common := max(len(x.notes)/10, 100)
 	for _, w := range q.words {
 		for _, l := range x.grams.alike(w.stem, w.term) {
@@ -249,7 +274,7 @@ func (x *Index) spelling(q query, into []float32) {
 			if w.term != stopped {
 				idf = min(idf, x.idf(w.term))
 			}
-			x.accrue(l.term, w.count*idf*l.sim*l.sim, into)
+			x.accrue(l.term, w.count*idf*l.sim*l.sim, b, b.spell)
 		}
 	}
 }
@@ -258,15 +283,14 @@ func (x *Index) spelling(q query, into []float32) {
 // help, they take their share from all others; a note that has none keeps the score
 // it has without them.
 func (x *Index) fuse(q query, b *board, lent probe, most int) []Hit {
-	x.lexical(q, b.words)
-	copy(b.spell, b.words)
-	x.spelling(q, b.spell)
+	x.lexical(q, b)
+	x.spelling(q, b)
 	probe := x.space.probe(x, q)
 	found := map[uint32]float32{}
-	for _, n := range x.best(b.words, most) {
+	for _, n := range x.best(b, b.words, most) {
 		found[n] = 0
 	}
-	for _, n := range x.best(b.spell, most) {
+	for _, n := range x.best(b, b.spell, most) {
 		found[n] = 0
 	}
 	for _, n := range probe.nearest(x, most) {
@@ -317,24 +341,26 @@ func share(of float64, score, best float32) float64 {
 }
 
 // best returns the notes with the highest scores above 0.
-func (x *Index) best(scores []float32, most int) []uint32 {
+func (x *Index) best(b *board, scores []float32, most int) []uint32 {
 	top := newTop(most)
-	for n, s := range scores {
-		if s > top.least && !x.notes[n].gone {
-			top.add(uint32(n), s)
+	least := top.least // in a register: almost all scores are below it
+	for _, n := range b.met {
+		if s := scores[n]; s > least && !x.notes[n].gone {
+			top.add(n, s)
+			least = top.least
 		}
 	}
 	return top.numbers()
 }
 
 // plain is a ranking by one board alone.
-func (x *Index) plain(scores []float32, limit int, more bool) []Hit {
+func (x *Index) plain(b *board, limit int, more bool) []Hit {
 	if more {
 		limit = max(limit, pool)
 	}
 	var hits []Hit
-	for _, n := range x.best(scores, limit) {
-		hits = append(hits, Hit{ID: x.notes[n].id, Score: float64(scores[n])})
+	for _, n := range x.best(b, b.words, limit) {
+		hits = append(hits, Hit{ID: x.notes[n].id, Score: float64(b.words[n])})
 	}
 	return sortHits(hits, limit)
 }

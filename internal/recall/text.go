@@ -26,6 +26,11 @@ func (s *scanner) words(text string, emit func(word []byte, compound bool)) {
 	s.run, s.whole, s.cuts, s.parts = s.run[:0], s.whole[:0], s.cuts[:0], 0
 	prev := rune(0)
 	for i := 0; i < len(text); {
+		if low := asciiLower[text[i]]; low != 0 && (low == text[i] || len(s.run) == 0) {
+			i = s.plain(text, i)
+			prev = rune(text[i-1])
+			continue
+		}
 		r, size := rune(text[i]), 1
 		if r >= utf8.RuneSelf {
 			r, size = utf8.DecodeRuneInString(text[i:])
@@ -50,6 +55,34 @@ func (s *scanner) words(text string, emit func(word []byte, compound bool)) {
 		i += size
 	}
 	s.end(emit)
+}
+
+// asciiLower is the lower case of ASCII letters and digits, 0 for all else.
+var asciiLower = func() (t [256]byte) {
+	for c := range byte(utf8.RuneSelf) {
+		switch {
+		case c >= 'A' && c <= 'Z':
+			t[c] = c + 'a' - 'A'
+		case isWord(rune(c)):
+			t[c] = c
+		}
+	}
+	return t
+}()
+
+// plain appends a letter or digit and all small letters and digits behind it, which
+// is what most text is made of, and returns where it stopped.
+func (s *scanner) plain(text string, i int) int {
+	low := asciiLower[text[i]]
+	for {
+		s.run = append(s.run, low)
+		if i++; i == len(text) {
+			return i
+		}
+		if low = asciiLower[text[i]]; low == 0 || low != text[i] {
+			return i
+		}
+	}
 }
 
 // add appends a letter to the run, noting where camel case starts a new part.
