@@ -130,6 +130,7 @@ var (
 	_              = names.addPackage("CL-PPCRE", "PPCRE")
 	_              = names.addPackage("UIOP", "UIOP/DRIVER")
 	_              = names.addLibraries()
+	_              = names.addStandard()
 )
 
 func (r *registry) addPackage(name string, nicknames ...string) *Package {

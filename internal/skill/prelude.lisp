@@ -117,6 +117,11 @@ judge. Needs the capability :signals; a gate never has it."
   "Refused: a person undoes, with the command memory undo."
   (error "rollback-memory ~a is refused in the jail: skills have no effect of their own" index))
 
+(defun vault-get-secret (provider &key type)
+  "NIL: secrets never enter the jail. A skill may define a vault of its own."
+  (declare (ignore provider type))
+  nil)
+
 (defun skill-name (skill) (getf skill :name))
 
 (defvar *vault-memory* (make-hash-table :test 'equal) "empty: secrets never enter the jail")
