@@ -64,7 +64,7 @@ a prompt. With input piped in, or words given, it answers on stdout.`,
 		a.modelsCommand(), a.costCommand(), a.promptCommand(),
 		a.checkCommand(), a.policyCommand(), a.orgCommand(), a.memoryCommand(), a.agendaCommand(),
 		a.lispCommand(), a.skillCommand(), a.tuiCommand(), a.undoCommand(), a.redoCommand(), a.doctorCommand(), a.recallCommand(), a.contextCommand(), a.focusCommand(), a.rulesCommand(),
-		a.scheduleCommand(), a.statusCommand(), a.gatewayCommand(), a.gardenerCommand(), a.scribeCommand(),
+		a.scheduleCommand(), a.statusCommand(), a.gatewayCommand(), a.gardenerCommand(), a.scribeCommand(), a.changedCommand(),
 	)
 	root.AddCommand(a.operations()...)
 	root.SetContext(context.Background())

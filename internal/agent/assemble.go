@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"passepartout/internal/llm"
 	"passepartout/internal/proto"
@@ -20,6 +21,7 @@ type Prompt struct {
 	// Its labels join those of the session.
 	Context  func(ctx context.Context, sig proto.Signal, tokens int) (text string, t proto.Taint)
 	Config   func() string               // one line about the system itself
+	Time     func(now time.Time) string  // what the hour brings, below the time itself
 	Mandates func(proto.Signal) []string // what skills say about such a signal; shown last
 	// Offer says whether a verb is shown to the model at all; nil shows all. What
 	// is not offered can still be proposed, and is judged.
@@ -65,6 +67,11 @@ func (t *turn) assemble(ctx context.Context) Assembly {
 		limit = usualTokens
 	}
 	b := &builder{limit: limit, count: &t.s.count, now: t.a.Now().Format("Monday, 2 January 2006, 15:04 MST")}
+	if p.Time != nil {
+		if soon := strings.TrimSpace(p.Time(t.a.Now())); soon != "" {
+			b.now += "\n" + quote("soon", soon)
+		}
+	}
 	b.system = t.a.system()
 	if p.Advice != nil {
 		if advice := strings.TrimSpace(p.Advice()); advice != "" {

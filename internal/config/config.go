@@ -75,6 +75,7 @@ type Config struct {
 	SignalCLI                       string // socket path, or loopback address
 
 	DefaultActuator string
+	Diary           string // "none", "trace", "talk" or "all"
 
 	PrivacyTags    []string
 	Sandbox        string   // auto or require

@@ -199,6 +199,11 @@ var table = []Setting{
 		Doc:   "Where an answer goes that names no destination and came from none.",
 	},
 	{
+		Key: "PASSEPARTOUT_DIARY", Kind: Choice, Default: "none", Choices: []string{"none", "trace", "talk", "all"}, Group: groupLoop,
+		field: func(c *Config) any { return &c.Diary },
+		Doc:   "What the agent writes about its turns into daily/ of the memex: what was proposed, judged and done (trace), what was said (talk), or both (all).",
+	},
+	{
 		Key: "PRIVACY_FILTER_TAGS", Kind: Words, Default: "@personal", Example: "@personal,@health", Group: groupSafety, Reloadable: true,
 		field: func(c *Config) any { return &c.PrivacyTags },
 		Doc:   "Org tags whose text never leaves this machine. Write none to have no such tag.",

@@ -168,6 +168,9 @@ func (d *Daemon) consult(ctx context.Context) error {
 // answerGarden gives the gardener's report and the repairs that were ticked, as
 // actions the asker may propose.
 func answerGarden(ctx context.Context, d *Daemon, a asking) (sexp.Plist, error) {
+	if err := d.memory.Refresh(ctx); err != nil { // what was just written counts
+		return sexp.Plist{}, err
+	}
 	ds := d.inspect()
 	ticked := gardener.Ticked(d.readReport(gardenFile))
 	text := gardener.Report(ds, d.now(), ticked)
@@ -196,6 +199,9 @@ func answerGarden(ctx context.Context, d *Daemon, a asking) (sexp.Plist, error) 
 
 // answerScribe gives the scribe's proposals, and those that were ticked as actions.
 func answerScribe(ctx context.Context, d *Daemon, a asking) (sexp.Plist, error) {
+	if err := d.memory.Refresh(ctx); err != nil { // what was just written counts
+		return sexp.Plist{}, err
+	}
 	notes, err := d.proposals()
 	if err != nil {
 		return sexp.Plist{}, err

@@ -62,6 +62,7 @@ type Settings struct {
 	Assistant  string
 	Addressee  string // how it addresses the person
 	Fallback   string // where a reply goes that came from no channel
+	Diary      string // what is written about turns into daily/: "trace", "talk", "all"; else nothing
 	// RequireSandbox refuses to start where a command could not be shut in.
 	RequireSandbox bool
 	JournalBytes   int64 // size at which a journal segment is full; 0 is the journal's own
@@ -116,6 +117,7 @@ type Daemon struct {
 	redact  func(string) string // removes credentials
 	replies replies             // what jobs wait for
 	causes  causes              // which turn a ruling belongs to
+	diary   *diary              // nil: none is kept
 	edits   edits               // which text of the memex is the agent's own
 	stirred chan struct{}       // the memex has changed
 	hub     *hub
@@ -244,6 +246,9 @@ func (d *Daemon) Run(ctx context.Context) error {
 	d.conns.Go(func() { d.follow(ctx) })
 	d.conns.Go(func() { d.pulse.Run(ctx) })
 	d.conns.Go(func() { d.watchMemex(ctx) })
+	if d.diary != nil {
+		d.conns.Go(func() { d.diary.write(ctx) })
+	}
 	waitGateways := d.runGateways(ctx)
 	if d.s.IdleExit > 0 && len(d.gateways) == 0 { // who may be written to stays
 		d.conns.Add(1)

@@ -276,6 +276,7 @@ func (d *Daemon) prompt() agent.Prompt {
 			}
 			return d.awareness(ctx, sig, tokens)
 		},
+		Time: d.soon,
 		Config: func() string {
 			return fmt.Sprintf("%d gates judge; policy %.12s; models for this: %s", len(d.policy.chain().Gates()), d.policy.chain().Policy().String(),
 				strings.Join(d.engine.Choice(context.Background(), llm.Purpose{Tier: llm.Cognition, Slot: llm.Chat}), ", "))

@@ -113,6 +113,7 @@ func (d *Daemon) recorded(p sexp.Plist, err error) {
 	}
 	kind := strings.ToLower(string(p.Word("KIND")))
 	turn := p.Text("TURN")
+	defer func() { d.diary.note(kind, turn, p) }()
 	switch kind {
 	case "signal":
 		sensor := strings.ToLower(string(p.Sub("BODY").Word("SENSOR")))

@@ -15,6 +15,7 @@ func (d *Daemon) checks() []pulse.Check {
 	return []pulse.Check{
 		{Name: "memory", Every: time.Minute, Run: d.checkMemory},
 		{Name: "approvals", Every: time.Minute, Run: d.checkApprovals},
+		{Name: "deadlines", Every: time.Minute, Run: d.checkDeadlines},
 		{Name: "policy", Every: time.Minute, Run: d.checkPolicy},
 		{Name: "journal", Every: time.Minute, Run: d.checkJournal},
 		{Name: "index", Every: 10 * time.Minute, Run: d.checkIndex},
@@ -82,6 +83,7 @@ func (d *Daemon) checkIntegrity(context.Context) (string, error) {
 // calls are what an order may call by name.
 func (d *Daemon) calls() map[string]func(context.Context) (string, error) {
 	return map[string]func(context.Context) (string, error){
+		"deadlines": d.checkDeadlines,
 		"gardener":  d.callGardener,
 		"integrity": d.checkIntegrity,
 		"save":      d.checkMemory,

@@ -75,6 +75,7 @@ func (d *Daemon) assemble() error {
 	if err := d.openPlans(); err != nil {
 		return fmt.Errorf("plans: %w", err)
 	}
+	d.diary = d.newDiary()
 	if d.pulse, err = d.openPulse(); err != nil {
 		return fmt.Errorf("pulse: %w", err)
 	}

@@ -212,6 +212,7 @@ func (d *Daemon) emit(session string, m proto.Message) {
 	}
 	if m.Kind == proto.Response {
 		d.replies.give(session, m)
+		d.diary.ended(session, m)
 	}
 }
 

@@ -192,3 +192,69 @@ func TestAnOrderTheAgentWroteWaitsForAYes(t *testing.T) {
 	p.change("ALLOW", "Mine")
 	p.change("RUN", "Mine")
 }
+
+func TestADeadlineThatEntersItsTimeIsAnnouncedOnce(t *testing.T) {
+	s := settings(t)
+	orders(t, s, "system/schedule.org", "* Look\n:PROPERTIES:\n:CRON: @yearly\n:DO: call deadlines\n:END:\n")
+	orders(t, s, "system/hooks.org", "* Tell\n:PROPERTIES:\n:HOOK: signal deadline\n:DO: remind\n:END:\n")
+	h := open(t, s)
+	p := h.connect()
+	look := func() {
+		n := len(p.runs("Look"))
+		p.change("RUN", "Look")
+		until(t, "it has looked", func() bool { rs := p.runs("Look"); return len(rs) > n && rs[0].Text("ENDED") != "" })
+	}
+	look() // what was there before is only remembered
+	today := time.Now().Format("2006-01-02 Mon")
+	orders(t, s, "projects/new.org", "* TODO Send the form\nDEADLINE: <"+today+">\n* TODO See Zoe :@personal:\nDEADLINE: <"+today+">\n")
+	until(t, "the file is seen", func() bool {
+		look()
+		return ended(p.runs("Tell"), "DONE") == 1
+	})
+	look()
+	look()
+	rs := p.runs("Tell")
+	if len(rs) != 1 || !strings.Contains(rs[0].Text("TEXT"), "due today: Send the form (projects/new.org:1)") || !strings.Contains(rs[0].Text("TEXT"), "a private heading (projects/new.org:3)") {
+		t.Errorf("told: %v", rs)
+	}
+	h.close()
+	err := filepath.WalkDir(s.StateDir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.Contains(path, "memory") {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		if strings.Contains(string(raw), "Zoe") {
+			t.Errorf("a private title is in %s", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheDiaryTellsWhatWasSaidJudgedAndDoneUnderItsLabels(t *testing.T) {
+	s := settings(t)
+	s.Diary = "all"
+	orders(t, s, "areas/me.org", "* Zoe's birthday :@personal:\nIn May.\n")
+	h := open(t, s)
+	p := h.connect()
+	p.request(say("main", "remind me to buy a lamp"))
+	p.request(say("other", "what do I know about Zoe's birthday?"))
+	log := filepath.Join(s.MemexDir, "daily", time.Now().Format(time.DateOnly)+".org")
+	var text string
+	until(t, "both turns are in the diary", func() bool {
+		raw, err := os.ReadFile(log)
+		text = string(raw)
+		return err == nil && strings.Count(text, ":TURN:") == 2
+	})
+	for _, want := range []string{"remind me to buy a lamp", ":agent:", "- proposed :: tool.capture: allow", "done: ", ":SESSION:  main", "- answered :: "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("want %q in\n%s", want, text)
+		}
+	}
+	_, second, _ := strings.Cut(text, "Zoe's birthday")
+	if line, _, _ := strings.Cut(second, "\n"); strings.Contains(second, "In May") && !strings.Contains(line, ":@personal:") {
+		t.Errorf("what is private is not marked so:\n%s", text)
+	}
+}

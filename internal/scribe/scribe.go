@@ -42,6 +42,9 @@ const (
 	Concept    Kind = "concept" // what a model made of a passage
 )
 
+// AgentTag marks what the agent wrote into the log itself. It is no source.
+const AgentTag = "agent"
+
 // A Source is a heading of a log that may be distilled.
 type Source struct {
 	Object memory.Object
@@ -91,7 +94,7 @@ func sources(v *memory.View, f memory.Object) []Source {
 	var out []Source
 	var walk func(memory.Object)
 	walk = func(o memory.Object) {
-		if v.PrivateObject(o) || o.HasTag("ARCHIVE") {
+		if v.PrivateObject(o) || o.HasTag("ARCHIVE") || slices.Contains(o.Tags, AgentTag) {
 			return // and so is everything below
 		}
 		s := Source{Object: o, Text: strings.TrimSpace(o.Body())}
