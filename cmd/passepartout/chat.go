@@ -34,6 +34,7 @@ func (a *app) chatCommand() *cobra.Command {
 	}
 	c.Flags().StringVarP(&session, "session", "s", "", "the conversation to continue (default main)")
 	a.streamFlag(c)
+	a.formatFlag(c)
 	return c
 }
 
@@ -53,6 +54,9 @@ func (a *app) ask(ctx context.Context, session, text string) error {
 
 // answer exchanges one message and prints its terminal response.
 func (a *app) answer(c *client, m proto.Message) error {
+	if a.format != "" && a.format != "text" {
+		return a.formatted(c, m)
+	}
 	var traces []sexp.Plist
 	show := a.printer()
 	r, err := c.converse(m, func(m proto.Message) {

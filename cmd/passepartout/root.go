@@ -7,8 +7,10 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"passepartout/internal/config"
 )
@@ -25,6 +27,7 @@ type app struct {
 	noStart bool // do not start a daemon
 	json    bool // results as JSON
 	plain   bool // lines instead of a screen
+	format  format
 	stream  bool // print an answer as it comes
 
 	cfg *config.Config
@@ -58,6 +61,7 @@ a prompt. With input piped in, or words given, it answers on stdout.`,
 	flags.BoolVar(&a.plain, "plain", false, "talk line by line: for screen readers and simple terminals")
 	root.Flags().StringVarP(&session, "session", "s", "", "the conversation to continue (default main)")
 	a.streamFlag(root)
+	a.formatFlag(root)
 	root.AddCommand(
 		a.chatCommand(), a.sendCommand(), a.daemonCommand(), a.whyCommand(), a.journalCommand(),
 		a.approvalsCommand(), a.approveCommand(), a.denyCommand(), a.answerCommand(), a.configCommand(), a.versionCommand(),
@@ -67,6 +71,7 @@ a prompt. With input piped in, or words given, it answers on stdout.`,
 		a.scheduleCommand(), a.statusCommand(), a.gatewayCommand(), a.gardenerCommand(), a.scribeCommand(), a.changedCommand(),
 	)
 	root.AddCommand(a.operations()...)
+	a.explain(root)
 	root.SetContext(context.Background())
 	for _, c := range root.Commands() {
 		noteUsage(c)
@@ -120,6 +125,9 @@ func (a *app) input(words []string) (text string, given bool, err error) {
 	if body := strings.TrimRight(string(raw), "\n"); body != "" {
 		text = strings.TrimSpace(text + "\n\n" + body)
 	}
+	if !utf8.ValidString(text) { // guessing would change what was said
+		return "", true, usageError("the input is not UTF-8: convert it first, as in iconv -f LATIN1 -t UTF-8")
+	}
 	if strings.TrimSpace(text) == "" {
 		return "", true, usageError("nothing was said: give words, or pipe some text in")
 	}
@@ -135,8 +143,7 @@ func isTerminal(r any) bool {
 	if !ok {
 		return false
 	}
-	st, err := f.Stat()
-	return err == nil && st.Mode()&os.ModeCharDevice != 0 && f.Name() != os.DevNull
+	return term.IsTerminal(int(f.Fd())) // a closed stream is /dev/null by now, which is none
 }
 
 func (a *app) versionCommand() *cobra.Command {
