@@ -170,3 +170,30 @@ func TestAnOwnerChoosesWhichConversationToContinue(t *testing.T) {
 	}
 	w.settled(l)
 }
+
+func TestWhatNobodyJudgedIsNotSent(t *testing.T) {
+	w := newWorld(t)
+	l := w.live(0)
+	w.pair(l, owner, proto.RoleOwner)
+	l.loop = func(turn proto.ID) {
+		l.reply(turn, "DROPPED", "I stopped after 10 steps without reaching an answer. The last step gave:\nthe diary")
+	}
+	w.telegram.Say(owner, "loop")
+	w.eventually(func() bool { return w.count(owner, "I stopped after 10 steps") == 1 }, "no answer")
+	w.settled(l)
+	if w.count(owner, "diary") != 0 {
+		t.Errorf("a tool's output was sent:\n%s", w.picture())
+	}
+}
+
+func TestAQuestionOfAPrivateConversationShowsNoDetails(t *testing.T) {
+	w := newWorld(t)
+	w.private = true
+	l := w.live(0)
+	w.pair(l, owner, proto.RoleOwner)
+	w.telegram.Say(owner, "ask diary")
+	w.eventually(func() bool { return len(w.buttons(owner)) == 2 }, "nothing is asked")
+	if m := w.question(owner); strings.Contains(m.Text, "diary") || !strings.Contains(m.Text, "tool.capture") {
+		t.Errorf("the question is %q", m.Text)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"passepartout/internal/flight"
 	"passepartout/internal/proto"
@@ -77,6 +78,10 @@ func (g *Gateway) nextHeard(last bool) (heard, bool) {
 // digestHeard finds whose turn it was and makes posts of what was said.
 func (g *Gateway) digestHeard(m proto.Message) error {
 	turn, text := m.Meta.Text("TURN"), m.Payload.Text("TEXT")
+	if m.Payload.Word("STATUS") == "DROPPED" { // its end is what a tool gave, which nobody judged
+		text, _, _ = strings.Cut(text, "\n")
+		text += " That is to be seen on your machine."
+	}
 	err := g.store.do(func(s *state) []sexp.Plist {
 		in, waiting, ours := g.whose(s, turn)
 		switch {

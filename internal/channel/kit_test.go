@@ -88,6 +88,7 @@ type world struct {
 	robot    *robot
 	dir      string
 	approver bool
+	private  bool // the conversation has read private notes
 	maxText  int
 	screen   func(string) string
 }
@@ -111,6 +112,8 @@ type life struct {
 	stop  context.CancelFunc
 	ended chan error
 	crash *crash
+
+	loop func(turn proto.ID) // what "loop" leads to
 }
 
 // A crash ends a life at a step: nothing it does afterwards reaches the world,
@@ -312,6 +315,10 @@ func (l *life) submit(sig proto.Signal) error {
 	case "do":
 		r.effect[what]++
 		r.acted[sig.ID] = true
+	case "loop":
+		r.mu.Unlock()
+		l.loop(sig.ID)
+		return nil
 	case "ask":
 		r.next++
 		token := fmt.Sprintf("a-%d", r.next)
@@ -332,6 +339,7 @@ func (l *life) submit(sig proto.Signal) error {
 func (l *life) ask(token string, sig proto.Signal) {
 	_, err := l.w.plans.Ask(flight.Plan{
 		Token: token, Session: sig.Session, Requester: sig.Origin, Digest: "d",
+		Turn: sexp.P(sexp.Keyword("TAINT"), sexp.P(sexp.Keyword("PRIVATE"), l.w.private)),
 		Action: sexp.P(sexp.Keyword("TARGET"), sexp.Keyword("TOOL"), sexp.Keyword("VERB"), sexp.Keyword("CAPTURE"),
 			sexp.Keyword("ARGS"), sexp.P(sexp.Keyword("TITLE"), l.w.robot.wants[token])),
 	}, time.Hour)

@@ -265,15 +265,28 @@ func (g *Gateway) askAbout(s *state, token string, in Incoming, turn string) []s
 	return out
 }
 
+// describe writes what a plan is about: what exactly, why, and who asks.
+func describe(b *strings.Builder, p flight.Plan) {
+	fmt.Fprintf(b, "%s\n", line(p.Action.Sub("ARGS").String(), 600))
+	if why := p.Action.Text("EXPLANATION"); why != "" {
+		fmt.Fprintf(b, "Why: %s\n", line(why, 300))
+	}
+	for _, v := range p.Asked() {
+		fmt.Fprintf(b, "Asked by %s (%s): %s\n", v.Gate, v.Code, line(v.Reason, 300))
+	}
+	for i, s := range p.Steps {
+		fmt.Fprintf(b, "%d. %s %s\n", i+1, s.Name(), line(s.Action.Sub("ARGS").String(), 200))
+	}
+}
+
 // questionText is a plan as a person is asked about it.
 func (g *Gateway) questionText(p flight.Plan) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "May I? %s\n%s\n", p.Name(), line(p.Action.Sub("ARGS").String(), 600))
-	if why := p.Action.Text("EXPLANATION"); why != "" {
-		fmt.Fprintf(&b, "Why: %s\n", line(why, 300))
-	}
-	for _, v := range p.Asked() {
-		fmt.Fprintf(&b, "Asked by %s (%s): %s\n", v.Gate, v.Code, line(v.Reason, 300))
+	fmt.Fprintf(&b, "May I? %s\n", p.Name())
+	if flag(p.Turn.Sub("TAINT"), "PRIVATE") || flag(p.Turn.Sub("SIGNAL").Sub("TAINT"), "PRIVATE") {
+		b.WriteString("Private notes took part, so what exactly is shown only on your machine: passepartout approvals\n")
+	} else {
+		describe(&b, p)
 	}
 	if p.Requester.Channel != g.o.Name {
 		fmt.Fprintf(&b, "It came up over %s.\n", p.Requester.Channel)

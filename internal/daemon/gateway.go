@@ -151,6 +151,15 @@ func (d *Daemon) became(turn proto.ID) (channel.Became, string) {
 		case gate.Deny:
 		}
 	}
+	open, err := d.plans.Pending()
+	if err != nil {
+		return channel.Acted, ""
+	}
+	for _, p := range open { // one of several steps is called otherwise than its rulings
+		if p.Turn.Text("ID") == string(turn) {
+			token = p.Token
+		}
+	}
 	if token != "" {
 		return channel.Asked, token
 	}

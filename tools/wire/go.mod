@@ -1,13 +1,25 @@
 module passepartout/tools/wire
 
-go 1.26.0
+go 1.26.8
 
 require (
 	github.com/anthropics/anthropic-sdk-go v1.84.0
+	github.com/creachadair/jrpc2 v1.3.6
+	github.com/go-telegram/bot v1.19.0
 	github.com/ollama/ollama v0.17.4
 	github.com/openai/openai-go/v3 v3.90.0
 	github.com/sashabaranov/go-openai v1.43.0
 	google.golang.org/genai v1.77.0
+)
+
+require (
+	github.com/aymanbagabas/go-udiff v0.4.1 // indirect
+	github.com/creachadair/mds v0.31.0 // indirect
+	github.com/fsnotify/fsnotify v1.10.1 // indirect
+	github.com/klauspost/cpuid/v2 v2.2.7 // indirect
+	github.com/yuin/goldmark v1.8.7 // indirect
+	github.com/zeebo/blake3 v0.2.4 // indirect
+	mvdan.cc/sh/v3 v3.14.1 // indirect
 )
 
 require (
@@ -42,11 +54,14 @@ require (
 	go.yaml.in/yaml/v4 v4.0.0-rc.2 // indirect
 	golang.org/x/crypto v0.57.0 // indirect
 	golang.org/x/net v0.60.0 // indirect
-	golang.org/x/sync v0.23.0 // indirect
-	golang.org/x/sys v0.48.0 // indirect
+	golang.org/x/sync v0.24.0 // indirect
+	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.42.0 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20240903143218-8af14fe29dc1 // indirect
 	google.golang.org/grpc v1.66.2 // indirect
 	google.golang.org/protobuf v1.34.2 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
+	passepartout v0.0.0
 )
+
+replace passepartout => ../..

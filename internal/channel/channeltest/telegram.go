@@ -12,6 +12,7 @@ package channeltest
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -243,8 +244,8 @@ func (t *Telegram) serve(w http.ResponseWriter, r *http.Request) {
 		reply(w, http.StatusUnauthorized, map[string]any{"ok": false, "error_code": 401, "description": "Unauthorized"})
 		return
 	}
-	var params map[string]any
-	if err := json.NewDecoder(io.LimitReader(r.Body, 1<<20)).Decode(&params); err != nil {
+	params, err := paramsOf(r)
+	if err != nil {
 		reply(w, http.StatusBadRequest, map[string]any{"ok": false, "error_code": 400, "description": "Bad Request: " + err.Error()})
 		return
 	}
@@ -267,6 +268,7 @@ func (t *Telegram) serve(w http.ResponseWriter, r *http.Request) {
 			"ok": false, "error_code": 429, "description": "Too Many Requests: retry after 0", "parameters": map[string]any{"retry_after": 0},
 		})
 		return
+	case None, Lose, Late, HalfOpen, Garbage, Faults: // these happen afterwards
 	}
 	code, answer := t.call(r, method, params)
 	switch f {
@@ -285,6 +287,30 @@ func (t *Telegram) serve(w http.ResponseWriter, r *http.Request) {
 	default:
 		reply(w, code, answer)
 	}
+}
+
+// paramsOf reads what a method is called with: JSON, or a form whose values are
+// JSON where they are not plain text. Telegram takes both.
+func paramsOf(r *http.Request) (params map[string]any, err error) {
+	if !strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/form-data") {
+		err = json.NewDecoder(io.LimitReader(r.Body, 1<<20)).Decode(&params)
+		return params, err
+	}
+	params = map[string]any{}
+	if err := r.ParseMultipartForm(1 << 20); err != nil {
+		if errors.Is(err, io.EOF) || strings.Contains(err.Error(), "EOF") { // a call without parameters
+			return params, nil
+		}
+		return nil, err
+	}
+	for k, v := range r.MultipartForm.Value {
+		var x any
+		if json.Unmarshal([]byte(v[0]), &x) != nil || k == "text" {
+			x = v[0]
+		}
+		params[k] = x
+	}
+	return params, nil
 }
 
 func reply(w http.ResponseWriter, code int, answer map[string]any) {
