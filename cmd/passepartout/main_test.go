@@ -9,6 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"passepartout/internal/channel/channeltest"
 	"passepartout/internal/sandbox"
 )
 
@@ -47,6 +48,7 @@ func TestScripts(t *testing.T) {
 			if err != nil {
 				return err
 			}
+			e.Values["telegram"] = map[string]*channeltest.Telegram{}
 			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
 			e.Setenv("PATH", filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"))
 			e.Setenv("XDG_RUNTIME_DIR", run)
@@ -59,7 +61,8 @@ func TestScripts(t *testing.T) {
 			return os.MkdirAll(filepath.Join(e.WorkDir, "home"), 0o755)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits,
+			"exits":    exits,
+			"telegram": telegram,
 			"halt": func(ts *testscript.TestScript, _ bool, _ []string) {
 				stopDaemon(filepath.Join(ts.Getenv("HOME"), ".local", "state", "passepartout", "daemon.lock"))
 			},
