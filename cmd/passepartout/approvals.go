@@ -95,6 +95,12 @@ func (a *app) printQuestion(p sexp.Plist) {
 		what = fmt.Sprintf("a plan of %d steps", len(steps))
 	}
 	fmt.Fprintf(a.out, "%s  %s %s\n    why: %s\n    until %s\n", p.Text("TOKEN"), p.Text("NAME"), what, printable(p.Text("WHY")), p.Text("EXPIRES"))
+	if can := textsOf(p, "EFFECTS"); len(can) > 0 {
+		fmt.Fprintf(a.out, "    can: %s\n", printable(strings.Join(can, ", ")))
+	}
+	for _, u := range textsOf(p, "UNKNOWN") {
+		fmt.Fprintf(a.out, "    not known beforehand: %s\n", printable(u))
+	}
 	for i, s := range steps {
 		fmt.Fprintf(a.out, "    step %d: %s %s\n      %s\n", i+1, s.Text("NAME"), printable(s.Sub("ARGS").String()), printable(s.Text("VERDICT")))
 	}
@@ -142,6 +148,7 @@ func questionJSON(p sexp.Plist) map[string]any {
 	out := map[string]any{
 		"token": p.Text("TOKEN"), "session": p.Text("SESSION-ID"), "action": p.Text("NAME"), "args": p.Sub("ARGS").String(),
 		"state": "plan", "explanation": p.Text("WHY"), "expires": p.Text("EXPIRES"), "reasons": textsOf(p, "REASONS"),
+		"effects": textsOf(p, "EFFECTS"), "unknown": textsOf(p, "UNKNOWN"),
 	}
 	if preview := p.Sub("PREVIEW"); preview.Len() > 0 {
 		tried, _ := preview.Get("TRIED")

@@ -41,6 +41,8 @@ type Question struct {
 	Action  proto.Action
 	Asked   []gate.Verdict
 	Steps   []flight.Step // of a plan; none for a single action
+	Effects []string      // what carrying it out can do
+	Unknown []string      // what about it nobody can know beforehand
 	Created time.Time
 	Expires time.Time
 	// Preview is what a trial of it changed, for the owner's own eyes: it holds
@@ -54,7 +56,8 @@ func (q Question) Plist() sexp.Plist {
 		sexp.Keyword("TOKEN"), q.Token, sexp.Keyword("SESSION-ID"), q.Session,
 		sexp.Keyword("NAME"), q.Action.Name(), sexp.Keyword("ARGS"), q.Action.Args(),
 		sexp.Keyword("WHY"), q.Action.Why(), sexp.Keyword("REASONS"), q.reasons(),
-		sexp.Keyword("CREATED"), q.Created.UTC().Format(time.RFC3339), sexp.Keyword("EXPIRES"), q.Expires.UTC().Format(time.RFC3339))
+		sexp.Keyword("CREATED"), q.Created.UTC().Format(time.RFC3339), sexp.Keyword("EXPIRES"), q.Expires.UTC().Format(time.RFC3339),
+		sexp.Keyword("EFFECTS"), q.Effects, sexp.Keyword("UNKNOWN"), q.Unknown)
 	if q.Preview.Len() > 0 {
 		out = out.With("PREVIEW", q.Preview.List())
 	}
@@ -87,6 +90,7 @@ func (w *suspended) question(p flight.Plan) Question {
 	q := Question{
 		Token: w.token, Session: p.Session, Action: w.turn.action,
 		Asked: w.pending.Ruling.Objections(), Created: p.Created, Expires: p.Expires, Steps: p.Steps, Preview: p.Preview,
+		Effects: p.Effects, Unknown: p.Unforeseen(),
 	}
 	if len(p.Steps) > 0 {
 		q.Asked = p.Asked()
@@ -317,7 +321,7 @@ func (a *Agent) proceed(w *suspended, p flight.Plan) error {
 
 // resume continues a suspended turn with a person's answer.
 func (t *turn) resume(ctx context.Context, w *suspended, p flight.Plan) {
-	t.ended, t.preface = false, ""
+	t.ended, t.preface, t.replyTo = false, "", nil // its request has had its reply
 	yes := p.State == flight.Approved
 	r, err := t.a.ledger.Answer(w.pending.ID, yes, p.By, t.a.Chain(), t.facts())
 	if err == nil { // on disk with the ruling that follows it, before any effect

@@ -29,6 +29,8 @@ type batch struct {
 	by     proto.Origin // who agreed; nobody when nothing asked
 	token  string       // of the plan, "" when nothing asked
 	texts  []string     // what came of each step
+
+	effects []string // what all of them together can do
 }
 
 // reach is the furthest effect an action can have: of a plan, that of its steps.
@@ -122,13 +124,15 @@ func (t *turn) judgePlan() phase {
 			return done
 		}
 		b.acts = append(b.acts, r.Action())
+		b.effects = append(b.effects, r.Effects()...)
 		b.steps = append(b.steps, flight.Step{
 			Action: t.a.clean(r.Action().Plist()), Digest: r.Action().Digest().String(), Trace: t.a.clean(r.Trace()),
 			Token: string(id), State: flight.Planned,
 		})
 		t.s.log("step %d of a plan, %s: %s", i+1, r.Action().Name(), r.Decision())
 	}
-	b.texts = make([]string, len(b.steps))
+	slices.Sort(b.effects)
+	b.effects, b.texts = slices.Compact(b.effects), make([]string, len(b.steps))
 	t.batch = b
 	if strictest == gate.Ask {
 		return t.suspendPlan()
@@ -179,7 +183,7 @@ func (t *turn) suspendPlan() phase {
 	t.a.waiting[w.token] = w
 	t.a.mu.Unlock()
 	plan := t.plan(w.token)
-	plan.Steps = b.steps
+	plan.Steps, plan.Effects = b.steps, b.effects
 	plan, err = t.a.Plans.Ask(plan, t.a.ApprovalTTL)
 	if err != nil {
 		t.a.forget(w)
@@ -198,7 +202,7 @@ func (t *turn) suspendPlan() phase {
 
 // resumePlan takes up a plan with a person's answer, at the step it had come to.
 func (t *turn) resumePlan(ctx context.Context, w *suspended, p flight.Plan) {
-	t.ended = false
+	t.ended, t.replyTo = false, nil // its request has had its reply
 	yes := p.State == flight.Approved
 	if err := t.a.Journal.Note(t.a.answerEntry(w.token, yes, p.Reason, p.By)); err != nil {
 		t.token = w.token

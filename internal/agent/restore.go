@@ -129,7 +129,7 @@ func (t *turn) plan(token string) flight.Plan {
 	return flight.Plan{
 		Token: token, Session: t.s.name,
 		Action: t.a.clean(act.Plist()), Digest: act.Digest().String(), Trace: t.a.clean(t.ruling.Trace()),
-		Requester: t.sig.Origin, Policy: t.ruling.Policy().String(), Turn: t.a.clean(t.state()),
+		Requester: t.sig.Origin, Policy: t.ruling.Policy().String(), Effects: t.ruling.Effects(), Turn: t.a.clean(t.state()),
 	}
 }
 

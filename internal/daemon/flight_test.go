@@ -277,7 +277,7 @@ func TestAPlanIsShownInTheMemexAndTheAgentCannotWriteThere(t *testing.T) {
 	token := plists(t, p.request(approvalsRequest()).Payload, "PENDING")[0].Text("TOKEN")
 	board := filepath.Join(s.MemexDir, "system", "flight-plans.org")
 	text := waitFor(t, board, token)
-	for _, want := range []string{"* PLAN tool.capture", ":FLIGHT_PLAN:", ":DIGEST:", ":POLICY:", ":EXPIRES:", "permissions.ask", "shown"} {
+	for _, want := range []string{"* PLAN tool.capture", ":FLIGHT_PLAN:", ":DIGEST:", ":POLICY:", ":EXPIRES:", "permissions.ask", "shown", "What it can do: "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the plan in the memex lacks %q:\n%s", want, text)
 		}

@@ -238,6 +238,12 @@ func body(p Plan) string {
 		}
 	}
 	showPreview(p, line)
+	if len(p.Effects) > 0 {
+		line("What it can do: %s.", strings.Join(p.Effects, ", "))
+	}
+	for _, u := range p.Unforeseen() {
+		line("Not known beforehand: %s", u)
+	}
 	if p.Result != "" {
 		line("What came of it: %s", p.Result)
 	}

@@ -110,6 +110,7 @@ type Plan struct {
 	Digest    string     // of the exact action
 	Trace     sexp.Plist // what the gates said, as the person was shown it
 	Steps     []Step     // of a plan of several; none for a single action
+	Effects   []string   // what carrying it out can do
 	Requester proto.Origin
 	Policy    string     // digest of the policy that asked
 	Turn      sexp.Plist // the suspended turn, for whoever resumes it
@@ -188,6 +189,9 @@ func (p Plan) Plist() sexp.Plist {
 	if p.Result != "" {
 		out = out.With("RESULT", sexp.String(p.Result))
 	}
+	if len(p.Effects) > 0 {
+		out = out.With("EFFECTS", sexp.Strings(p.Effects))
+	}
 	if len(p.Steps) > 0 {
 		steps := make([]sexp.Value, len(p.Steps))
 		for i, s := range p.Steps {
@@ -223,6 +227,13 @@ func planOf(pl sexp.Plist) (Plan, error) {
 	}
 	if p.Token == "" || p.State == StateInvalid {
 		return Plan{}, fmt.Errorf("recorded plan %q is in the state %q: want a token and a known state", p.Token, pl.Text("STATE"))
+	}
+	v, _ := pl.Get("EFFECTS")
+	l, _ := v.(sexp.List)
+	for _, e := range l.Items() {
+		if s, ok := e.(sexp.String); ok {
+			p.Effects = append(p.Effects, string(s))
+		}
 	}
 	var err error
 	if p.Steps, err = stepsOf(pl); err != nil {

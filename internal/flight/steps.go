@@ -2,6 +2,7 @@ package flight
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"passepartout/internal/gate"
@@ -66,6 +67,21 @@ func stepsOf(pl sexp.Plist) ([]Step, error) {
 		out = append(out, s)
 	}
 	return out, nil
+}
+
+// Unforeseen are the questions about what nobody can know beforehand, of all steps.
+func (p Plan) Unforeseen() []string {
+	var out []string
+	asked := p.Asked()
+	for _, s := range p.Steps {
+		asked = append(asked, Plan{Trace: s.Trace}.Asked()...)
+	}
+	for _, v := range asked {
+		if slices.ContainsFunc(append(strings.Fields(v.Also), v.Code), gate.Unforeseen) {
+			out = append(out, v.Reason)
+		}
+	}
+	return out
 }
 
 // Next is the first step that has not ended, len(Steps) when all have.

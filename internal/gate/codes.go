@@ -96,6 +96,10 @@ var unliftableShell = map[string]bool{
 	"shell.script-unread": true, "shell.write-unknown": true,
 }
 
+// Unforeseen reports a code that asks about what is not known beforehand. A person
+// answers it each time.
+func Unforeseen(code string) bool { return unliftableShell[code] }
+
 // whyNotLiftable says why an allow rule may not name a code, "" when it may.
 func whyNotLiftable(code string) string {
 	if unliftableShell[code] {
