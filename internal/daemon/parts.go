@@ -101,7 +101,7 @@ func (d *Daemon) assemble() error {
 		Step:        d.s.Step,
 		Prompt:      d.withSkills(d.prompt()),
 		Consensus:   d.s.Models.Consensus,
-		Words:       map[string]func([]string) string{"/cost": d.costWord, "/models": d.modelsWord},
+		Words:       map[string]func([]string) string{"/cost": d.costWord, "/models": d.modelsWord, "/status": d.statusWord},
 		SessionWords: map[string]func(string, []string) string{
 			"/focus": d.focusWord, "/unfocus": d.unfocusWord, "/context": d.contextWord,
 		},

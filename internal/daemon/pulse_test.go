@@ -258,3 +258,27 @@ func TestTheDiaryTellsWhatWasSaidJudgedAndDoneUnderItsLabels(t *testing.T) {
 		t.Errorf("what is private is not marked so:\n%s", text)
 	}
 }
+
+func TestTheScribeAsksAModelOnceAndShowsItNothingPrivate(t *testing.T) {
+	m := newModel(t, always(speak("NOTE 1\nTITLE: Patience\nBODY: Glue wants time.\nEND\nNOTE 7\nTITLE: From nowhere\nBODY: x\nEND\n")))
+	s := m.cloud(settings(t))
+	orders(t, s, "system/schedule.org", "* Distil\n:PROPERTIES:\n:CRON: @yearly\n:DO: call scribe\n:END:\n")
+	orders(t, s, "daily/2025-11-14.org", "* Glueing\nToday the joint held because I left it alone for a whole day.\n* Diary :@personal:\nZoe came by and we talked for hours about everything under the sun.\n")
+	h := open(t, s)
+	p := h.connect()
+	for n := range 2 {
+		p.change("RUN", "Distil")
+		until(t, "it has distilled", func() bool { rs := p.runs("Distil"); return len(rs) > n && rs[0].Text("ENDED") != "" })
+	}
+	heard := m.heard()
+	if len(heard) != 1 || strings.Contains(heard[0], "Zoe") || !strings.Contains(heard[0], "left it alone") {
+		t.Errorf("%d calls: %.2000s", len(heard), heard)
+	}
+	raw, err := os.ReadFile(filepath.Join(s.MemexDir, "system", "scribe.org"))
+	if text := string(raw); err != nil || !strings.Contains(text, "concept: Patience") || strings.Contains(text, "nowhere") || strings.Contains(text, "Zoe") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	if r := p.request(say("main", "/status")); !strings.Contains(r.Payload.Text("TEXT"), "1 jobs, 0 hooks") {
+		t.Errorf("status: %s", r.Payload.Text("TEXT"))
+	}
+}

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"passepartout/internal/pulse"
@@ -38,6 +39,31 @@ func answerStatus(_ context.Context, d *Daemon, _ asking) (sexp.Plist, error) {
 	}
 	recent, err := d.pulse.History("", 5)
 	return p.With("CHECKS", sexp.NewList(checks...)).With("NEXT", jobList(next)).With("RECENT", runList(recent)), err
+}
+
+// statusWord is the control word that tells, in a conversation, what goes on in the
+// background.
+func (d *Daemon) statusWord([]string) string {
+	st := d.pulse.Status()
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d jobs, %d hooks; %d running, %d waiting.", len(st.Jobs), len(st.Hooks), len(st.Running), st.Waiting)
+	for _, r := range st.Running {
+		fmt.Fprintf(&b, "\nruns: %s, since %s", r.Name, r.At.Local().Format(time.TimeOnly))
+	}
+	for _, j := range st.Jobs[:min(3, len(st.Jobs))] {
+		if !j.Next.IsZero() {
+			fmt.Fprintf(&b, "\nnext: %s, %s", j.Name, j.Next.Local().Format("Mon 15:04"))
+		}
+	}
+	for _, c := range st.Checks {
+		if c.Failed {
+			fmt.Fprintf(&b, "\n%s FAILED: %s", c.Name, c.Text)
+		}
+	}
+	for _, text := range st.Problems {
+		fmt.Fprintf(&b, "\nproblem: %s", text)
+	}
+	return b.String()
 }
 
 func answerSchedule(_ context.Context, d *Daemon, _ asking) (sexp.Plist, error) {

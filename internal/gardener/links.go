@@ -157,10 +157,10 @@ func (g *garden) relink(b *bed, l placed, at memory.Object, kind Kind) *Fix {
 
 // meant is the most likely target of a broken link, and why; "" if none is likely.
 func (g *garden) meant(b *bed, l org.Link, words string, kind Kind) (to, why string) {
-	switch kind {
-	case BrokenID:
+	if kind == BrokenID {
 		return g.meantID(l, words)
-	case BrokenFile:
+	}
+	if kind == BrokenFile {
 		return g.meantFile(b, l)
 	}
 	name, search, inFile := b.target(l)

@@ -61,9 +61,6 @@ func (r Run) last() time.Time {
 	return r.Due
 }
 
-// How many due times the run is about.
-func (r Run) times() int { return max(1, r.Count) }
-
 // Plist is the run as it is kept and sent.
 func (r Run) Plist() sexp.Plist {
 	p := sexp.P(sexp.Keyword("RUN"), r.ID, sexp.Keyword("JOB"), r.Job, sexp.Keyword("NAME"), r.Name, sexp.Keyword("STATE"), sexp.Keyword(stateWord(r.State)))
