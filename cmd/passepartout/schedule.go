@@ -95,7 +95,7 @@ func (a *app) scheduleList(ctx context.Context) error {
 	}
 	problems := words(p, "PROBLEMS")
 	if a.json {
-		out := map[string]any{"jobs": []any{}, "hooks": []any{}, "problems": problems}
+		out := map[string]any{"problems": problems, "left_out": number(p, "LEFT-OUT")}
 		for key, name := range map[sexp.Keyword]string{"JOBS": "jobs", "HOOKS": "hooks"} {
 			list := []any{}
 			for _, j := range rows(p, key) {
@@ -115,6 +115,9 @@ func (a *app) scheduleList(ctx context.Context) error {
 	}
 	for _, text := range problems {
 		fmt.Fprintf(a.errw, "problem: %s\n", printable(text))
+	}
+	if n := number(p, "LEFT-OUT"); n > 0 {
+		fmt.Fprintf(a.errw, "%d more are not shown\n", n)
 	}
 	return w.Flush()
 }

@@ -82,6 +82,9 @@ type causes struct {
 	mu    sync.Mutex // guards what follows
 	turn  map[string]string
 	order []string
+	// private are turns in which something private took part.
+	private map[string]bool
+	marked  []string
 }
 
 // maxCauses is how many rulings are remembered.
@@ -98,6 +101,29 @@ func (c *causes) put(ruling, turn string) {
 		delete(c.turn, c.order[0])
 		c.order = c.order[1:]
 	}
+}
+
+// mark remembers that something private took part in a turn.
+func (c *causes) mark(turn string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.private == nil {
+		c.private = map[string]bool{}
+	}
+	if c.private[turn] {
+		return
+	}
+	c.private[turn] = true
+	if c.marked = append(c.marked, turn); len(c.marked) > maxCauses {
+		delete(c.private, c.marked[0])
+		c.marked = c.marked[1:]
+	}
+}
+
+func (c *causes) isPrivate(turn string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.private[turn]
 }
 
 func (c *causes) of(ruling string) string {
@@ -123,6 +149,9 @@ func (d *Daemon) recorded(p sexp.Plist, err error) {
 		d.pulse.Notify(pulse.Event{Kind: "signal", What: sensor, Turn: turn, Text: "a signal of " + sensor})
 	case "ruling":
 		d.causes.put(p.Text("ID"), turn)
+		if isTrue(p.Sub("FACTS"), "PRIVATE") {
+			d.causes.mark(turn)
+		}
 	case "outcome":
 		turn = d.causes.of(p.Text("RULING"))
 	case "answer":

@@ -106,17 +106,20 @@ func (d *Daemon) delegate(ctx context.Context, o pulse.Order, k proto.Kind, body
 // the run is over, and the plan waits.
 func (d *Daemon) outcome(o pulse.Order, m proto.Message) (string, error) {
 	text := strings.TrimSpace(m.Payload.Text("TEXT"))
-	switch m.Payload.Word("STATUS") {
-	case "DONE":
-		if !o.Quiet {
-			d.notice(o.Run, fmt.Sprintf("%s: %s", o.Name, text))
-		}
-		return text, nil
-	case "PENDING":
+	status := m.Payload.Word("STATUS")
+	if !o.Quiet && (status == "DONE" || status == "PENDING") {
 		d.notice(o.Run, fmt.Sprintf("%s: %s", o.Name, text))
-		return "waits for an answer: " + text, nil
 	}
-	return "", errors.New(text)
+	if d.causes.isPrivate(o.Run) {
+		text = "something private took part, so the words are not kept" // whoever was there has been told
+	}
+	switch status {
+	case "DONE":
+		return d.redact(text), nil
+	case "PENDING":
+		return "waits for an answer: " + d.redact(text), nil
+	}
+	return "", errors.New(d.redact(text))
 }
 
 // notice tells whoever is there something that is no answer.

@@ -282,3 +282,21 @@ func TestTheScribeAsksAModelOnceAndShowsItNothingPrivate(t *testing.T) {
 		t.Errorf("status: %s", r.Payload.Text("TEXT"))
 	}
 }
+
+func TestWhatAJobReadOfPrivateNotesIsNotInItsRecord(t *testing.T) {
+	s := settings(t)
+	orders(t, s, "areas/me.org", "* Zoe's birthday :@personal:\nBuy the blue kite.\n")
+	orders(t, s, "system/schedule.org", "* Ask\n:PROPERTIES:\n:CRON: @yearly\n:END:\nwhat do I know about Zoe's birthday?\n")
+	h := open(t, s)
+	p := h.connect()
+	p.change("RUN", "Ask")
+	until(t, "it has asked", func() bool { rs := p.runs("Ask"); return len(rs) > 0 && rs[0].Text("ENDED") != "" })
+	if r := p.runs("Ask")[0]; r.Word("STATE") != "DONE" || !strings.Contains(r.Text("TEXT"), "the words are not kept") {
+		t.Errorf("run: %s", r)
+	}
+	h.close()
+	raw, err := os.ReadFile(filepath.Join(s.StateDir, "pulse", "runs.log"))
+	if err != nil || strings.Contains(string(raw), "blue kite") {
+		t.Errorf("%v: the record holds private text:\n%s", err, raw)
+	}
+}

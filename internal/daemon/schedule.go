@@ -68,7 +68,9 @@ func (d *Daemon) statusWord([]string) string {
 
 func answerSchedule(_ context.Context, d *Daemon, _ asking) (sexp.Plist, error) {
 	st := d.pulse.Status()
-	return sexp.P(sexp.Keyword("JOBS"), jobList(st.Jobs), sexp.Keyword("HOOKS"), jobList(st.Hooks), sexp.Keyword("PROBLEMS"), st.Problems), nil
+	return sexp.P(
+		sexp.Keyword("JOBS"), jobList(st.Jobs), sexp.Keyword("HOOKS"), jobList(st.Hooks), sexp.Keyword("PROBLEMS"), st.Problems,
+		sexp.Keyword("LEFT-OUT"), max(0, len(st.Jobs)-maxShown)+max(0, len(st.Hooks)-maxShown)), nil
 }
 
 // maxShown bounds what one answer lists.

@@ -240,6 +240,7 @@ func (p *Pulse) refresh(now time.Time) error {
 	p.orders, p.rev, p.read = p.source.Read(v), v.Rev(), true
 	known := make(map[string]*scheduled, len(p.orders.Jobs))
 	var seen []Run
+	var changed []*scheduled
 	for _, j := range p.orders.Jobs {
 		if known[j.ID] != nil {
 			continue
@@ -254,6 +255,7 @@ func (p *Pulse) refresh(now time.Time) error {
 		}
 		s.Job = j
 		known[j.ID] = s
+		changed = append(changed, s)
 		p.choices.distrust(j)
 		if pa, ok := p.log.past(j.ID); !ok || pa.timing != j.timing {
 			seen = append(seen, Run{ID: "seen", Job: j.ID, State: Seen, At: now, Timing: j.timing})
@@ -269,7 +271,7 @@ func (p *Pulse) refresh(now time.Time) error {
 		}
 	}
 	p.jobs = known
-	for _, s := range known {
+	for _, s := range changed {
 		p.schedule(s, now)
 	}
 	p.takeHooks()
