@@ -42,6 +42,12 @@ docs/skills.md.`,
 		&cobra.Command{Use: "grant NAME CAPABILITY…", Short: "Let this version of a skill use capabilities", Args: cobra.MinimumNArgs(2), RunE: func(_ *cobra.Command, args []string) error { return a.skillGrant(args[0], args[1:]) }},
 		&cobra.Command{Use: "revoke NAME", Short: "Take all capabilities from a skill", Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command, args []string) error { return a.skillGrant(args[0], nil) }},
 	)
+	for _, sub := range c.Commands() {
+		switch sub.Name() {
+		case "show", "test", "grant", "revoke", "install":
+			sub.ValidArgsFunction = a.completeSkill
+		}
+	}
 	return c
 }
 
@@ -68,6 +74,25 @@ it. Recall finds it like any other note when a similar question comes.`,
 	c.Flags().StringVarP(&session, "session", "s", "", "the conversation to learn from (default main)")
 	c.Flags().BoolVar(&dry, "dry-run", false, "show the template and keep nothing")
 	return c
+}
+
+// completeSkill offers the names of skills, then of capabilities where they follow.
+func (a *app) completeSkill(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if cmd.Name() == "grant" && len(args) > 0 {
+		return skill.Capabilities(), cobra.ShellCompDirectiveNoFileComp
+	}
+	if cmd.Name() == "install" {
+		return skill.Examples(), cobra.ShellCompDirectiveDefault
+	}
+	l, _, _, err := a.skills()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var names []string
+	for _, k := range l.Set().Skills {
+		names = append(names, k.Name)
+	}
+	return names, cobra.ShellCompDirectiveDefault
 }
 
 // skills opens the library as the daemon does, without a memex behind it.
