@@ -194,6 +194,7 @@ func (p *Pulse) Wake() {
 // Tick deals with everything that is due by now, and returns when something will
 // be next; the zero time means nothing is.
 func (p *Pulse) Tick(now time.Time) time.Time {
+	now = now.Round(0) // the clock on the wall is what may be set
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {

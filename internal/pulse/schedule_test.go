@@ -232,6 +232,8 @@ func TestDatesInHeadingsAreSchedules(t *testing.T) {
 		heading("The last", "<2026-11-16 Mon 11:00 ++1h>") +
 		heading("From when it was done", "<2026-11-16 Mon 11:00 .+2h>") +
 		heading("Once", "<2026-11-16 Mon 12:30>") +
+		heading("Delayed", "<2026-11-16 Mon 10:30 ++1d -2h>") +
+		strings.Replace(heading("Ahead", "<2026-11-16 Mon 15:00 ++1d -3h>"), "SCHEDULED", "DEADLINE", 1) +
 		strings.Replace(heading("Done", "<2026-11-16 Mon 11:00 +1h>"), "TODO", "DONE", 1)})
 	b.tick(at(13, 30))
 	for name, want := range map[string]string{
@@ -239,6 +241,8 @@ func TestDatesInHeadingsAreSchedules(t *testing.T) {
 		"The last":              "missed 11:00-12:00×2, done 13:00",
 		"From when it was done": "missed 11:00, done 13:00",
 		"Once":                  "done 12:30",
+		"Delayed":               "done 12:30",
+		"Ahead":                 "done 12:00",
 	} {
 		if got := b.story(name); got != want {
 			t.Errorf("%s: want %s, found %s", name, want, got)

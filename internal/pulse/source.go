@@ -175,9 +175,9 @@ func (s *Source) job(o memory.Object, expr string) (*Job, error) {
 // byDate takes the heading's planning: SCHEDULED, else DEADLINE. "+" means that
 // every one of the dates counts, the others that only the last does.
 func (j *Job) byDate(o memory.Object, zone *time.Location) (CatchUp, error) {
-	ts := o.Scheduled
+	ts, delay := o.Scheduled, span(o.Scheduled.Warn)
 	if ts.IsZero() {
-		ts = o.Deadline
+		ts, delay = o.Deadline, -span(o.Deadline.Warn)
 	}
 	if ts.IsZero() || !ts.Active || ts.Diary {
 		return CatchUp{}, fmt.Errorf("a job wants a :CRON: property, or a SCHEDULED or DEADLINE date")
@@ -186,11 +186,28 @@ func (j *Job) byDate(o memory.Object, zone *time.Location) (CatchUp, error) {
 		return CatchUp{}, fmt.Errorf("%s repeats after nothing", ts.Raw)
 	}
 	j.Schedule = ts.Raw
-	j.from = func(done time.Time) func(time.Time) (time.Time, bool) { return dates(ts, zone, done) }
+	j.from = func(done time.Time) func(time.Time) (time.Time, bool) {
+		next := dates(ts, zone, done)
+		return func(after time.Time) (time.Time, bool) {
+			due, ok := next(after.Add(-delay))
+			return due.Add(delay), ok
+		}
+	}
 	if ts.Repeat.Mark == "+" {
 		return CatchUp{Policy: "all"}, nil
 	}
 	return CatchUp{Policy: "last"}, nil
+}
+
+// span is how long a warning period is, with Org's mean lengths. For a scheduled
+// job it is a delay; one with a deadline is due that much ahead of it.
+func span(w org.Interval) time.Duration {
+	const day = 24 * time.Hour
+	unit := map[byte]time.Duration{'h': time.Hour, 'd': day, 'w': 7 * day, 'm': 730 * time.Hour, 'y': 8766 * time.Hour}
+	if w.Mark == "" {
+		return 0
+	}
+	return time.Duration(w.N) * unit[w.Unit]
 }
 
 // dates is the series of a timestamp in a zone. One marked ".+" goes on from when
