@@ -2,7 +2,7 @@
 // Bot API over HTTP, and the JSON-RPC of signal-cli's daemon over a socket.
 //
 //   - [Telegram] keeps updates until they are acknowledged, and conversations as
-//     people would see them. [Fault] makes any call go wrong in the ways networks do.
+//     people would see them. A [Fault] makes a call go wrong in the ways networks do.
 //   - [Signal] hands messages to whoever has subscribed, and keeps what is sent.
 //
 // Both are written from the published schemas. What they say on the wire is
@@ -10,7 +10,6 @@
 package channeltest
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -61,26 +60,21 @@ type Telegram struct {
 	srv  *httptest.Server
 	once sync.Once
 
-	// Fault is asked before each call; nil is none. Set it before the first.
-	Fault func(method string) Fault
-	// Again makes each poll hand over what was acknowledged before, once more.
-	Again bool
-	// Shuffle makes each poll hand over updates in another order.
-	Shuffle bool
-
-	mu      sync.Mutex // guards what follows
-	news    chan struct{}
-	closed  chan struct{}
-	updates []update
-	old     []update // acknowledged
-	lastUpd int64
-	lastMsg int64
-	chats   map[int64][]Line
-	answers []string // to touches
-	files   map[string][]byte
-	calls   map[string]int
-	hookURL string
-	secret  string
+	mu               sync.Mutex // guards what follows
+	fault            func(method string) Fault
+	again, backwards bool
+	news             chan struct{}
+	closed           chan struct{}
+	updates          []update
+	old              []update // acknowledged
+	lastUpd          int64
+	lastMsg          int64
+	chats            map[int64][]Line
+	answers          []string // to touches
+	files            map[string][]byte
+	calls            map[string]int
+	hookURL          string
+	secret           string
 }
 
 type update struct {
@@ -106,6 +100,15 @@ func (t *Telegram) Close() {
 		t.srv.CloseClientConnections()
 		t.srv.Close()
 	})
+}
+
+// Misbehave makes calls go wrong from now on: fault is asked before each, nil for
+// none; again hands over what was acknowledged, once more, with every poll that has
+// something new; backwards hands over the newest first.
+func (t *Telegram) Misbehave(fault func(method string) Fault, again, backwards bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.fault, t.again, t.backwards = fault, again, backwards
 }
 
 // User is a person as Telegram describes them.
@@ -251,7 +254,7 @@ func (t *Telegram) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	t.mu.Lock()
 	t.calls[method]++
-	fault := t.Fault
+	fault := t.fault
 	t.mu.Unlock()
 	f := None
 	if fault != nil {
@@ -437,11 +440,11 @@ func (t *Telegram) poll(r *http.Request, offset, seconds int64) []any {
 			t.updates = t.updates[1:]
 		}
 		give := slices.Clone(t.updates)
-		if t.Again && len(give) > 0 {
+		if t.again && len(give) > 0 {
 			give = append(slices.Clone(t.old), give...)
 		}
-		if t.Shuffle {
-			slices.SortFunc(give, func(a, b update) int { return cmp.Compare(a.id%7, b.id%7) })
+		if t.backwards {
+			slices.Reverse(give)
 		}
 		news := t.news
 		t.mu.Unlock()
