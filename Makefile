@@ -7,10 +7,10 @@ FUZZTIME ?= 60s
 PACKAGES := emacs-nox sbcl cl-ppcre tmux bubblewrap git python3
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check lint bench fuzz soak eval cover release deps tools clean
+.PHONY: help run build test check lint bench fuzz soak eval cover release reproduce deps tools clean
 
 help: ## say what can be made
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 run: build ## build, start on a demo memex unless one is configured, and open a prompt
 	@$(BIN) --demo
@@ -53,10 +53,16 @@ eval: build ## score the binary on the shared data sets
 cover: ## report test coverage by package
 	$(GO) test -short -cover ./... | awk '/coverage:/ {print $$5, $$2}' | sort -rn
 
-release: ## static, reproducible binaries for four systems, with checksums
-	@mkdir -p dist; for os in linux darwin; do for arch in amd64 arm64; do \
-	  CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch $(GO) build -trimpath -buildvcs=true -ldflags '-s -w -buildid=' -o dist/passepartout-$$os-$$arch ./cmd/passepartout || exit 1; \
-	done; done; cd dist && sha256sum passepartout-* | tee SHA256SUMS
+release: build ## static, reproducible binaries for four systems, with checksums, SBOMs and manual pages
+	@rm -rf dist && mkdir -p dist/man && for os in linux darwin; do for arch in amd64 arm64; do \
+	  out=dist/passepartout-$$os-$$arch; \
+	  CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch GOFLAGS= $(GO) build -trimpath -buildvcs=true -ldflags '-s -w -buildid=' -o $$out ./cmd/passepartout || exit 1; \
+	  $(BIN) sbom $$out > $$out.spdx.json || exit 1; \
+	done; done; $(BIN) man dist/man && cd dist && sha256sum passepartout-* | tee SHA256SUMS
+
+reproduce: ## build the release twice and compare
+	@$(MAKE) -s release >/dev/null && cp dist/SHA256SUMS .SHA256SUMS && \
+	$(MAKE) -s release >/dev/null && cmp dist/SHA256SUMS .SHA256SUMS && rm .SHA256SUMS && echo "both builds are the same"
 
 deps: ## install the system programs the tests use
 	@missing=; for p in $(PACKAGES); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \
