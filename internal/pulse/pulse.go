@@ -356,7 +356,7 @@ func (p *Pulse) look(s *scheduled, now time.Time) {
 			first = due
 		}
 		if late = append(late, due); len(late) >= 2*maxCatchUp {
-			late = slices.Delete(late, 0, len(late)-maxCatchUp)
+			late = slices.Delete(late, 0, len(late)-maxCatchUp-1) // one more, to name the last that is missed
 		}
 	}
 	if n == 0 {

@@ -342,3 +342,25 @@ func TestMistakesInOrdersAreProblemsAndTheOthersGoOn(t *testing.T) {
 		}
 	}
 }
+
+func TestMoreDueTimesThanAreMadeUpForAreToldAsMissed(t *testing.T) {
+	for n := 195; n < 205; n++ {
+		b := newBed(t, schedule(job("J", "", "CRON=* * * * *", "DO=call x", "CATCHUP=all")))
+		b.tick(start.Add(time.Duration(n) * time.Minute))
+		missed, done := 0, 0
+		runs, err := b.p.History("J", 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range runs {
+			if r.State == pulse.Missed {
+				missed += r.Count
+			} else {
+				done++
+			}
+		}
+		if got := len(b.orders()); got != 100 || missed != n-100 {
+			t.Errorf("%d due times: %d runs (%d in the history), %d missed", n, got, done, missed)
+		}
+	}
+}
