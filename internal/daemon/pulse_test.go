@@ -300,3 +300,17 @@ func TestWhatAJobReadOfPrivateNotesIsNotInItsRecord(t *testing.T) {
 		t.Errorf("%v: the record holds private text:\n%s", err, raw)
 	}
 }
+
+func TestAModelIsToldWhatTheHoursAheadBring(t *testing.T) {
+	m := newModel(t, always(speak("hello")))
+	s := m.cloud(settings(t))
+	today := time.Now().Format("2006-01-02 Mon")
+	orders(t, s, "projects/new.org", "* TODO Send the form\nDEADLINE: <"+today+">\n* TODO See Zoe :@personal:\nDEADLINE: <"+today+">\n")
+	p := open(t, s).connect()
+	p.request(say("main", "hello"))
+	heard := strings.Join(m.heard(), "\n")
+	_, soon, ok := strings.Cut(heard, "TIME")
+	if !ok || !strings.Contains(soon, "Send the form (deadline)") || strings.Contains(heard, "Zoe") {
+		t.Errorf("the prompt: %.3000s", heard)
+	}
+}

@@ -124,7 +124,7 @@ type Status struct {
 func (p *Pulse) Status() Status {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	st := Status{Waiting: len(p.queue), Retrying: len(p.retries), Dropped: p.dropped}
+	st := Status{Waiting: len(p.queue), Retrying: len(p.retries), Dropped: int(p.dropped.Load())}
 	for _, s := range p.jobs {
 		st.Jobs = append(st.Jobs, p.state(s))
 	}

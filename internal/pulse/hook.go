@@ -179,9 +179,7 @@ func (p *Pulse) Notify(e Event) {
 	select {
 	case p.events <- e:
 	default:
-		p.mu.Lock()
-		p.dropped++
-		p.mu.Unlock()
+		p.dropped.Add(1)
 	}
 }
 

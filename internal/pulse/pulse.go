@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"passepartout/internal/memory"
@@ -84,6 +85,8 @@ type Pulse struct {
 	events chan Event
 	beats  []*beat
 
+	dropped atomic.Int64 // events nobody had time for
+
 	mu         sync.Mutex // guards what follows
 	orders     Orders
 	rev        uint64 // of the view the orders are from
@@ -98,7 +101,6 @@ type Pulse struct {
 	chains     chains
 	choices    choices
 	last       time.Time // the previous look
-	dropped    int       // events nobody had time for
 	closed     bool
 	problems   []string
 
