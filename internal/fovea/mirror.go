@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"hash/fnv"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -30,6 +31,7 @@ type Mirror struct {
 	fresh  []memory.ID               // put after the first Sync, oldest first
 	links  map[memory.ID][]memory.ID // a target to the nodes that link to it
 	dates  map[memory.ID]deadline    // of open tasks
+	sorted []memory.ID               // dates by when they are, nil when that changed
 }
 
 // deadline is a date and when it is first warned of.
@@ -176,6 +178,7 @@ func (m *Mirror) relate(v *memory.View, o memory.Object, body string, file *mirr
 		}
 	}
 	if o.Todo != "" && !o.Done && o.Deadline.Raw != "" {
+		m.sorted = nil
 		m.dates[o.ID] = deadline{o.Deadline.Start.AddDate(0, 0, -warning(o.Deadline)), o.Deadline.Start}
 	}
 }
@@ -205,7 +208,10 @@ func (m *Mirror) unlink(old mirrored) {
 	from := map[memory.ID]bool{}
 	for _, id := range old.ids {
 		from[id] = true
-		delete(m.dates, id)
+		if _, dated := m.dates[id]; dated {
+			delete(m.dates, id)
+			m.sorted = nil
+		}
 	}
 	for _, t := range old.targets {
 		if m.links[t] = slices.DeleteFunc(m.links[t], func(id memory.ID) bool { return from[id] }); len(m.links[t]) == 0 {
@@ -231,20 +237,35 @@ func (m *Mirror) due(now time.Time) []memory.ID {
 	y, mon, day := now.Date()
 	now = time.Date(y, mon, day, now.Hour(), now.Minute(), 0, 0, time.UTC) // as timestamps are carried
 	stale := now.AddDate(0, 0, -staleDays)
+	if m.sorted == nil {
+		m.sorted = slices.SortedFunc(maps.Keys(m.dates), func(a, b memory.ID) int {
+			if c := m.dates[a].at.Compare(m.dates[b].at); c != 0 {
+				return c
+			}
+			return cmp.Compare(a, b)
+		})
+	}
+	from, _ := slices.BinarySearchFunc(m.sorted, stale, func(id memory.ID, t time.Time) int {
+		if m.dates[id].at.After(t) {
+			return 1
+		}
+		return -1
+	})
 	var out []memory.ID
-	for id, d := range m.dates {
-		if !d.warn.After(now) && d.at.After(stale) {
-			out = append(out, id)
+	for _, id := range m.sorted[from:] {
+		if d := m.dates[id]; !d.warn.After(now) {
+			if out = append(out, id); len(out) == most {
+				break
+			}
+		} else if d.at.After(now.AddDate(longestWarning, 0, 0)) {
+			break
 		}
 	}
-	slices.SortFunc(out, func(a, b memory.ID) int {
-		if c := m.dates[a].at.Compare(m.dates[b].at); c != 0 {
-			return c
-		}
-		return cmp.Compare(a, b)
-	})
-	return out[:min(most, len(out))]
+	return out
 }
+
+// longestWarning is how many years ahead a deadline can be warned of.
+const longestWarning = 10
 
 // changed is the nodes put since the mirror began, last first.
 func (m *Mirror) changed() []memory.ID {
