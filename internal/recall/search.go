@@ -259,17 +259,23 @@ func (x *Index) beginning(prefix string) []int32 {
 	return out
 }
 
+// mostSpelt is how many notes the words spelt alike may be in, together: what is in
+// more of them tells little and takes most of a search.
+const mostSpelt = 200_000
+
 // spelling adds words that are spelt like the query's to what the words gave.
 func (x *Index) spelling(q query, b *board) {
 	for _, n := range b.met {
 		b.spell[n] = b.words[n]
 	}
-	common := max(len(x.notes)/10, 100)
+	common, left := max(len(x.notes)/10, 100), mostSpelt
 	for _, w := range q.words {
 		for _, l := range x.grams.alike(w.stem, w.term) {
-			if len(x.terms[l.term].posts) > common {
+			posts := len(x.terms[l.term].posts)
+			if posts > min(common, left) {
 				continue
 			}
+			left -= posts
 			idf := x.idf(l.term)
 			if w.term != stopped {
 				idf = min(idf, x.idf(w.term))
