@@ -179,14 +179,19 @@ func (g *Gateway) receive(ctx context.Context) {
 		}
 		started := g.o.Now()
 		g.tell("listening", nil)
-		err := g.o.Channel.Receive(ctx, cursor, func(in Incoming) error { return g.take(ctx, in) })
+		worked := false
+		err := g.o.Channel.Receive(ctx, cursor, func(in Incoming) error {
+			err := g.take(ctx, in)
+			worked = worked || err == nil
+			return err
+		})
 		if ctx.Err() != nil {
 			return
 		}
 		if err == nil {
 			err = errors.New("the service hung up")
 		}
-		if g.o.Now().Sub(started) > maxDelay {
+		if worked || g.o.Now().Sub(started) > 2*delay { // it was not broken all the time
 			delay = g.o.Delay
 		}
 		wait := g.waitFor(err, delay)
