@@ -19,7 +19,7 @@ func (d *Daemon) gateway(name string) (*channel.Gateway, error) {
 		return d.gateways[i], nil
 	}
 	if slices.Contains(remote, name) {
-		return nil, fmt.Errorf("%s is not linked: see passepartout gateway link %s", name, name)
+		return nil, fmt.Errorf("%s is not linked: passepartout gateway link %s, and then start the daemon anew", name, name)
 	}
 	return nil, fmt.Errorf("there is no channel %q: want %s", name, strings.Join(remote, " or "))
 }
