@@ -191,7 +191,7 @@ func (a *app) restoreBackup(file string, call backupCall) error {
 	if err != nil {
 		return err
 	}
-	defer arc.Close()
+	defer arc.Close() //nolint:errcheck // it is only read
 	opt := backup.Options{OutsideLinks: call.outside, Size: arc.Size()}
 	if call.check {
 		s, err := backup.Check(arc, opt)

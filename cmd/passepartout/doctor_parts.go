@@ -231,7 +231,7 @@ func tryPlans(dir string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(tmp)
+	defer os.RemoveAll(tmp) //nolint:errcheck // a copy
 	if err := os.CopyFS(filepath.Join(tmp, "flight"), os.DirFS(dir)); err != nil {
 		return err
 	}

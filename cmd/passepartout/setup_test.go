@@ -143,8 +143,14 @@ func TestAKeyTypedInATerminalIsNotShown(t *testing.T) {
 	}
 	defer tty.Close()
 	answers := []struct{ question, answer string }{
-		{"folder of Org files", ""}, {"addressed", "Jean"}, {"Which", "1"}, {"Provider", "local"}, {"Key for local", key},
-		{"Org tags", ""}, {"channels", ""}, {"Write these", "yes"},
+		{"folder of Org files", ""},
+		{"addressed", "Jean"},
+		{"Which", "1"},
+		{"Provider", "local"},
+		{"Key for local", key},
+		{"Org tags", ""},
+		{"channels", ""},
+		{"Write these", "yes"},
 	}
 	var seen bytes.Buffer
 	buf := make([]byte, 4096)

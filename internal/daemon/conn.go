@@ -27,6 +27,7 @@ var channels = []string{"cli", "tui", "emacs", "acp"}
 // everything but the queue.
 type conn struct {
 	d      *Daemon
+	tag    string // of this connection and no other
 	nc     net.Conn
 	origin proto.Origin
 	out    *queue
@@ -35,7 +36,7 @@ type conn struct {
 // serve talks to one client until either side is done. It returns when both of
 // the connection's goroutines have ended.
 func (d *Daemon) serve(nc net.Conn, who proto.Origin, auth bool) {
-	c := &conn{d: d, nc: nc, origin: who, out: newQueue()}
+	c := &conn{d: d, tag: string(d.newID("c")), nc: nc, origin: who, out: newQueue()}
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
@@ -198,6 +199,30 @@ func (c *conn) fail(m proto.Message, code, text string) {
 	e.Meta = replyMeta(m)
 	e.Payload = e.Payload.With("STATUS", sexp.Keyword("FAILED"))
 	c.send(e)
+}
+
+// asked is a message's :ID as this client's own. Others hear the session too, and
+// number their messages the same way.
+func (c *conn) asked(m proto.Message) sexp.Value {
+	id, ok := m.Meta.Get("ID")
+	if !ok {
+		return nil
+	}
+	return sexp.NewList(sexp.String(c.tag), id)
+}
+
+// heard is a session's frame as this client is to see it: :IN-REPLY-TO only where
+// the message was its own.
+func (c *conn) heard(m proto.Message) proto.Message {
+	v, ok := m.Meta.Get("IN-REPLY-TO")
+	if !ok {
+		return m
+	}
+	m.Meta = m.Meta.Without("IN-REPLY-TO")
+	if l, isList := v.(sexp.List); isList && l.Len() == 2 && sexp.Equal(l.Items()[0], sexp.String(c.tag)) {
+		m.Meta = m.Meta.With("IN-REPLY-TO", l.Items()[1])
+	}
+	return m
 }
 
 func replyMeta(m proto.Message) sexp.Plist {

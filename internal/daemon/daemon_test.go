@@ -210,6 +210,25 @@ func TestINV04AClientSentRequestCannotReachAnActuatorUngated(t *testing.T) {
 	}
 }
 
+func TestAReplyIsOnlyItsAskersAlthoughOthersHearTheSession(t *testing.T) {
+	h := open(t, settings(t))
+	asker, other := h.connect(), h.connect()
+	other.request(data(t, `(:TYPE :REQUEST :META (:SESSION-ID "main") :PAYLOAD (:ACTION :LISTEN))`))
+	asker.request(say("main", "list my todos"))
+	for {
+		m, err := other.Receive()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if id, ok := m.Meta.Get("IN-REPLY-TO"); ok {
+			t.Fatalf("a client that asked nothing got %s in reply to its own %s", m.Value(), id)
+		}
+		if m.Kind == proto.Response {
+			return // it heard the whole turn
+		}
+	}
+}
+
 func TestClientsCannotClaimTheKernelsSensors(t *testing.T) {
 	h := open(t, settings(t))
 	p := h.connect()

@@ -90,9 +90,8 @@ func (d *Daemon) handleRequest(c *conn, m proto.Message, session string) {
 // whatever the message says.
 func (d *Daemon) submit(c *conn, m proto.Message, session string, k proto.Kind, body sexp.Plist) {
 	d.hub.join(c, session)
-	id, _ := m.Meta.Get("ID")
 	sig := proto.Signal{ID: d.newID("s"), Kind: k, Origin: c.origin, Session: session, At: time.Now(), Body: body}
-	if err := d.agent.Submit(sig, id); err != nil {
+	if err := d.agent.Submit(sig, c.asked(m)); err != nil {
 		code := "submit.refused"
 		if errors.Is(err, agent.ErrBusy) {
 			code = "submit.busy"
@@ -139,8 +138,7 @@ func (d *Daemon) answerInquiry(c *conn, m proto.Message) {
 			d.hub.join(c, q.Session) // who answers wants to see what follows
 		}
 	}
-	id, _ := m.Meta.Get("ID")
-	if _, err := d.agent.Tell(m.Payload.Text("TOKEN"), said, c.origin, id); err != nil {
+	if _, err := d.agent.Tell(m.Payload.Text("TOKEN"), said, c.origin, c.asked(m)); err != nil {
 		c.fail(m, "answer.refused", err.Error())
 	}
 }

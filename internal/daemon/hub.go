@@ -41,7 +41,7 @@ func (h *hub) leave(c *conn) {
 // for moments.
 func (h *hub) emit(session string, m proto.Message) {
 	for _, c := range h.listeners(session) {
-		c.send(m)
+		c.send(c.heard(m))
 	}
 }
 

@@ -36,8 +36,8 @@ type question struct {
 // the answer.
 var questions = []question{
 	{name: "health-check", anyone: true, answer: answerHealth},
-	{name: "approvals", anyone: true, answer: answerApprovals},
-	{name: "listen", anyone: true, answer: answerListen},
+	{name: "approvals", answer: answerApprovals},
+	{name: "listen", answer: answerListen},
 	{name: "models", waits: true, answer: answerModels},
 	{name: "models-use", waits: true, answer: answerModelsUse},
 	{name: "cost", waits: true, answer: answerCost},
