@@ -171,7 +171,7 @@ func (a *app) backupPhrase(file string, again bool) (string, error) {
 	return phrase, err
 }
 
-func (a *app) restoreBackup(file string, call backupCall) error {
+func (a *app) restoreBackup(file string, call backupCall) (err error) {
 	cfg, err := a.config()
 	if err != nil {
 		return err
@@ -191,7 +191,7 @@ func (a *app) restoreBackup(file string, call backupCall) error {
 	if err != nil {
 		return err
 	}
-	defer arc.Close() //nolint:errcheck // it is only read
+	defer func() { err = errors.Join(err, arc.Close()) }()
 	opt := backup.Options{OutsideLinks: call.outside, Size: arc.Size()}
 	if call.check {
 		s, err := backup.Check(arc, opt)

@@ -175,6 +175,7 @@ func (a *app) examine(ctx context.Context, online bool) []finding {
 	out = append(out, a.skillFindings(cfg)...)
 	out = append(out, a.modelFindings(ctx, cfg, online)...)
 	out = append(out, a.daemonFindings(ctx, cfg)...)
+	out = append(out, gatewayFindings(ctx, cfg)...)
 	return append(out, a.serviceFinding(), a.localeFinding())
 }
 

@@ -226,12 +226,12 @@ func plansFindings(cfg *config.Config, held bool) []finding {
 }
 
 // tryPlans opens a copy: opening the record itself would tidy it.
-func tryPlans(dir string) error {
+func tryPlans(dir string) (err error) {
 	tmp, err := os.MkdirTemp("", "passepartout-doctor-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(tmp) //nolint:errcheck // a copy
+	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
 	if err := os.CopyFS(filepath.Join(tmp, "flight"), os.DirFS(dir)); err != nil {
 		return err
 	}
@@ -259,6 +259,34 @@ func (a *app) health(ctx context.Context, socket string) (proto.Message, error) 
 	}
 	c := &client{Client: pc, conn: conn}
 	return c.exchange(proto.Message{Kind: proto.Request, Payload: sexp.P(sexp.Keyword("ACTION"), sexp.Keyword("HEALTH-CHECK"))}, nil)
+}
+
+// gatewayFindings look at the channels that are configured, and whether Signal's
+// daemon is where it should be.
+func gatewayFindings(ctx context.Context, cfg *config.Config) []finding {
+	var out []finding
+	if cfg.TelegramWebhook != "" && cfg.TelegramListen == "" {
+		out = append(out, bad("gateways.telegram", "TELEGRAM_WEBHOOK_URL is set and TELEGRAM_WEBHOOK_LISTEN is not: nothing that Telegram delivers arrives"))
+	}
+	if cfg.SignalAccount != "" {
+		network := "tcp"
+		if filepath.IsAbs(cfg.SignalCLI) {
+			network = "unix"
+		}
+		ctx, cancel := context.WithTimeout(ctx, helloTime)
+		defer cancel()
+		var d net.Dialer
+		conn, err := d.DialContext(ctx, network, cfg.SignalCLI)
+		if err != nil {
+			out = append(out, bad("gateways.signal", "SIGNAL_ACCOUNT is set, and no signal-cli answers at %s: %v", cfg.SignalCLI, err))
+		} else {
+			conn.Close()
+		}
+	}
+	if len(out) == 0 {
+		return []finding{well("gateways", "nothing is wrong with their settings; passepartout gateway list says who is linked")}
+	}
+	return out
 }
 
 func (a *app) serviceFinding() finding {

@@ -220,6 +220,12 @@ func faults() []fault {
 			h.file(confDir+"env", "PROVIDER_CASCADE=reflex\nPASSEPARTOUT_TCP=127.0.0.1:9\n", 0o600)
 			h.file(stateDir+"token", "0123456789abcdef0123\n", 0o644)
 		}},
+		{name: "no signal-cli", id: "gateways.signal", severity: "error", plant: func(h *newcomersHome) {
+			h.file(confDir+"env", "PROVIDER_CASCADE=reflex\nSIGNAL_ACCOUNT=+15550001\nSIGNAL_CLI=127.0.0.1:1\n", 0o600)
+		}},
+		{name: "a webhook nobody listens for", id: "gateways.telegram", severity: "error", plant: func(h *newcomersHome) {
+			h.file(confDir+"env", "PROVIDER_CASCADE=reflex\nTELEGRAM_WEBHOOK_URL=https://example.org/t\n", 0o600)
+		}},
 		{name: "a service for another program", id: "service", severity: "warning", mends: true, plant: func(h *newcomersHome) {
 			if out, code := h.call("", "service", "install", "--no-start"); code != 0 {
 				h.t.Fatal(out)
