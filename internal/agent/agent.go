@@ -135,6 +135,8 @@ type session struct {
 	running bool
 	cancel  context.CancelCauseFunc
 	used    uint64
+
+	tokens, limit int // of the last request; guarded by Agent.mu
 }
 
 type job func(context.Context, *session)

@@ -61,6 +61,9 @@ func (q Question) Plist() sexp.Plist {
 	if q.Preview.Len() > 0 {
 		out = out.With("PREVIEW", q.Preview.List())
 	}
+	if class := q.class(); class != "" {
+		out = out.With("CLASS", sexp.String(class))
+	}
 	if len(q.Steps) == 0 {
 		return out
 	}
@@ -71,6 +74,19 @@ func (q Question) Plist() sexp.Plist {
 			sexp.Keyword("WHY"), s.Action.Text("WHY"), sexp.Keyword("DECISION"), s.Trace.Word("DECISION"), sexp.Keyword("VERDICT"), s.Verdict()).List()
 	}
 	return out.With("STEPS", sexp.NewList(steps...))
+}
+
+// class is what a yes for the session would cover besides this action, in words;
+// "" when it would cover nothing more.
+func (q Question) class() string {
+	if len(q.Steps) > 0 {
+		return "what is like one of these steps"
+	}
+	class, ok := flight.Class(q.Action)
+	if !ok {
+		return ""
+	}
+	return strings.ReplaceAll(class, "\x1f", " ")
 }
 
 // reasons say why it is asked: what the gates said, and of a plan what they said of

@@ -379,6 +379,25 @@ func schema(t proto.Type) string {
 	return "string"
 }
 
+// weigh remembers how large the session's last request was.
+func (t *turn) weigh(as Assembly) {
+	t.a.mu.Lock()
+	defer t.a.mu.Unlock()
+	t.s.tokens, t.s.limit = as.Total, as.Limit
+}
+
+// Gauge says how full a session's context is: the tokens of its last request, by
+// estimate, and how many it may have. Both are 0 before the first.
+func (a *Agent) Gauge(session string) (tokens, limit int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s, ok := a.sessions[session]
+	if !ok {
+		return 0, 0
+	}
+	return s.tokens, s.limit
+}
+
 // Explain assembles the prompt a sentence would give in a session, and sends
 // nothing.
 func (a *Agent) Explain(ctx context.Context, in, text string, by proto.Origin) (Assembly, error) {

@@ -25,7 +25,7 @@ func (t *turn) renew() phase {
 	s := t.s
 	s.talk, s.said, s.seen, s.logs, s.grants = nil, nil, nil, nil, nil
 	t.a.mu.Lock()
-	s.inquiry = nil
+	s.inquiry, s.tokens = nil, 0
 	t.a.mu.Unlock()
 	s.taint, s.last, s.count = proto.Taint{}, exchange{}, llm.Counter{}
 	return done

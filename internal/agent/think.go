@@ -16,7 +16,9 @@ import (
 // think asks the engine for the next step and reads its answer as one action:
 // assemble, call, parse. What is shown of the answer meanwhile has been judged.
 func (t *turn) think(ctx context.Context) phase {
-	req := t.assemble(ctx).Request
+	as := t.assemble(ctx)
+	t.weigh(as)
+	req := as.Request
 	t.thought = true
 	show := t.stream()
 	reply, err := llm.Guard(ctx, t.a.Engine, req, show.delta)
