@@ -83,6 +83,7 @@ func (a *app) tuiWith(ctx context.Context, session, theme string) error {
 			return screenConn{c}, nil
 		},
 		Session: session, Assistant: cfg.Assistant, Theme: theme, ASCII: !utf8Locale(a.getenv), Mouse: true,
+		Links: a.getenv("TERM") != "linux",
 		History: filepath.Join(cfg.StateDir, "history"), Draft: filepath.Join(cfg.StateDir, "draft"),
 		Editor: a.editor(), TempDir: cfg.StateDir,
 		Input: a.in, Output: a.out, Environ: a.environ,

@@ -30,6 +30,7 @@ func readQuestion(p sexp.Plist, loc *time.Location) *question {
 			q.reasons = append(q.reasons, reveal(string(s)))
 		}
 	}
+	q.class = reveal(p.Text("CLASS"))
 	q.preview = previewLines(p.Sub("PREVIEW"))
 	if t, err := time.Parse(time.RFC3339, p.Text("EXPIRES")); err == nil {
 		q.expires = t.In(loc)
@@ -154,23 +155,28 @@ func (m *Model) panelKey(k string) (tea.Cmd, bool) {
 	if b == nil || m.mode != chatting || m.in.Value() != "" {
 		return nil, false
 	}
+	say, yes := consents[strings.ToLower(k)]
 	switch k {
-	case "y", "Y", "enter", "n", "N", "esc", "r", "R":
+	case "n", "N", "esc", "r", "R":
 	default:
-		return nil, false
+		if !yes {
+			return nil, false
+		}
 	}
 	if !m.armed {
 		return nil, true // swallowed: it was typed before the question could be read
 	}
-	switch k {
-	case "y", "Y", "enter":
-		if !m.read(b) {
-			m.readOn(b)
-			return nil, true
-		}
-		return m.respond(b, true, ""), true
-	case "n", "N", "esc":
-		return m.respond(b, false, ""), true
+	switch {
+	case yes && !m.read(b):
+		m.readOn(b)
+		return nil, true
+	case yes && say != "once" && b.ask.class == "":
+		m.hint = "No class of actions is like this one: it can only be allowed once"
+		return nil, true
+	case yes:
+		return m.respond(b, answer{yes: true, scope: say}), true
+	case k != "r" && k != "R":
+		return m.respond(b, answer{}), true
 	}
 	m.kept, m.mode = m.in.Value(), reasoning
 	m.in.Reset()
@@ -184,18 +190,41 @@ func (m *Model) endReason() {
 	m.kept = ""
 }
 
+// consents are the keys that allow, and how far each reaches.
+var consents = map[string]string{"y": "once", "enter": "once", "s": "session", "m": "rule"}
+
+// An answer is what a person says to a question. The zero answer is no.
+type answer struct {
+	yes    bool
+	scope  string // of a yes: once, session or rule
+	reason string // of a no
+}
+
+// state is how the question looks once it is answered.
+func (a answer) state() string {
+	switch {
+	case !a.yes && a.reason != "":
+		return "denied by you: " + oneLine(a.reason)
+	case !a.yes:
+		return "denied by you"
+	case a.scope == "session":
+		return "allowed by you for this session"
+	case a.scope == "rule":
+		return "allowed once by you, with a rule on trial"
+	}
+	return "allowed once by you"
+}
+
 // respond answers a question.
-func (m *Model) respond(b *block, yes bool, reason string) tea.Cmd {
-	decision, state := "DENIED", "denied by you"
-	if yes {
-		decision, state = "APPROVED", "allowed once by you"
+func (m *Model) respond(b *block, a answer) tea.Cmd {
+	decision, scope := "DENIED", "ONCE"
+	if a.yes {
+		decision, scope = "APPROVED", strings.ToUpper(a.scope)
 	}
-	if reason != "" {
-		state += ": " + oneLine(reason)
-	}
+	state := a.state()
 	sent := m.send(proto.Message{Kind: proto.Request, Payload: sexp.P(
 		word("ACTION"), word("HITL-RESPOND"), word("TOKEN"), b.ask.token,
-		word("DECISION"), word(decision), word("REASON"), reason)}, request{"hitl-respond", b})
+		word("DECISION"), word(decision), word("SCOPE"), word(scope), word("REASON"), a.reason)}, request{what: "hitl-respond", block: b})
 	if !sent {
 		m.hint = "The daemon cannot be reached, so nothing was answered."
 		return nil
@@ -221,17 +250,30 @@ func (m *Model) respondTo(args []string, yes bool) tea.Cmd {
 		m.note("Several actions wait, so say which: " + strings.Join(m.tokens(), ", ") + ".")
 		return nil
 	}
+	a := answer{yes: yes, scope: "once"}
 	if len(args) == 0 {
-		return m.respond(m.asks[0], yes, "")
+		return m.respond(m.asks[0], a)
+	}
+	switch rest := strings.Join(args[1:], " "); {
+	case !yes:
+		a.reason = rest
+	case slices.Contains(scopeNames, rest):
+		a.scope = rest
+	case rest != "":
+		m.note("A yes reaches once, session or rule: /approve " + clean(args[0]) + " session.")
+		return nil
 	}
 	for _, b := range m.asks {
 		if b.ask.token == args[0] {
-			return m.respond(b, yes, strings.Join(args[1:], " "))
+			return m.respond(b, a)
 		}
 	}
 	m.note("Nothing of the name " + args[0] + " waits for approval.")
 	return nil
 }
+
+// scopeNames are how far a yes can reach.
+var scopeNames = []string{"once", "session", "rule"}
 
 func (m *Model) tokens() []string {
 	out := make([]string, len(m.asks))

@@ -164,6 +164,7 @@ func (b *block) noted(l look, width int) []string {
 // A question is an action that waits for a person.
 type question struct {
 	token, name, why string
+	class            string   // what else a yes for the session covers, "" for nothing
 	args             []string // one "KEY value" each, revealed
 	reasons          []string
 	preview          []string // what a trial of it changed, revealed
@@ -231,7 +232,11 @@ func (q *question) layout(l look, width int) []string {
 	if len(q.preview) > 0 {
 		body = append(body, exact(l, inner, column, "tried", strings.Join(q.preview, "\n"))...)
 	}
-	row("scope", "this one action, once", rolePlain)
+	row("scope", "y: this one action, once", rolePlain)
+	if q.class != "" {
+		row("", "s: and in this session "+q.class, rolePlain)
+		row("", "m: once, and a rule for such actions is put on trial", rolePlain)
+	}
 	if q.session != "" {
 		row("session", q.session, rolePlain)
 	}

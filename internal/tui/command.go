@@ -16,15 +16,19 @@ type command struct {
 	name, args, doc string
 	run             func(*Model, []string) tea.Cmd
 	words           func(*Model) []string // what its argument may be, for completion
+	takes           string                // what of the daemon's its argument names: NODE or SESSION
 }
 
 // commands returns the table. It is a function, since help refers to it.
-func commands() []command {
+func commands() []command { return slices.Concat(talking(), looking(), elsewhere()) }
+
+// talking are the commands of the conversation and of the client itself.
+func talking() []command {
 	return []command{
 		{name: "help", args: "[COMMAND]", doc: "what can be typed and pressed here", run: (*Model).helpCommand, words: commandNames},
 		{name: "why", args: "[ID]", doc: "every gate's verdict on the last action, or on one", run: (*Model).why, words: (*Model).traceIDs},
 		{name: "approvals", doc: "list the actions that wait for you", run: (*Model).listAsks},
-		{name: "approve", args: "[TOKEN]", doc: "allow a waiting action once", run: approveWith(true), words: (*Model).tokens},
+		{name: "approve", args: "[TOKEN] [once|session|rule]", doc: "allow a waiting action", run: approveWith(true), words: (*Model).tokens},
 		{name: "deny", args: "[TOKEN] [REASON]", doc: "refuse a waiting action", run: approveWith(false), words: (*Model).tokens},
 		{name: "search", args: "TEXT", doc: "find text in the transcript; n and N go on", run: (*Model).searchFor},
 		{name: "clear", doc: "empty the screen; nothing is forgotten by the daemon", run: (*Model).clear},
@@ -33,7 +37,7 @@ func commands() []command {
 		{name: "mouse", doc: "give the mouse to the terminal, for selecting, or take it back", run: (*Model).toggleMouse},
 		{name: "new", doc: "forget this conversation and begin another", run: forward("new")},
 		{name: "distill", doc: "keep the last good exchange as a template note", run: forward("distill")},
-		{name: "session", args: "NAME", doc: "go on with another conversation", run: (*Model).session},
+		{name: "session", args: "NAME", doc: "go on with another conversation", run: (*Model).session, takes: "SESSION"},
 		{name: "status", doc: "what the daemon says about itself", run: (*Model).showStatus},
 		{name: "models", args: "[TIER/SLOT=NAME]", doc: "which model does what; or choose one", run: forward("models")},
 		{name: "cost", doc: "what models have cost today and this month", run: forward("cost")},
@@ -106,7 +110,7 @@ const keyHelp = `| Key | What it does |
 | Tab | complete a command and its argument |
 | Ctrl+P | palette of commands |
 | Ctrl+G | fold or unfold the gates' verdicts on the last action |
-| y n r | answer the open question: allow once, deny, deny with a reason |
+| y s m n r | answer the open question: allow once, for this session, with a rule on trial; deny, deny with a reason |
 | Esc | stop what is running; leave a search |
 | PgUp PgDn, wheel | scroll; Ctrl+Home and Ctrl+End go to the ends |
 | Ctrl+O, Ctrl+X E | write in your editor |
@@ -271,7 +275,10 @@ func (m *Model) showStatus([]string) tea.Cmd {
 	var b strings.Builder
 	b.WriteString("| What | Value |\n|---|---|\n")
 	for _, f := range m.facts() {
-		fmt.Fprintf(&b, "| %s | %s |\n", f[0], f[1])
+		fmt.Fprintf(&b, "| %s | %s |\n", f.label, f.value)
+	}
+	if m.over.note != "" {
+		fmt.Fprintf(&b, "| protection | %s |\n", m.over.note)
 	}
 	m.note(b.String())
 	return nil
@@ -286,54 +293,4 @@ func (m *Model) reconnect([]string) tea.Cmd {
 	}
 	m.down = "connecting"
 	return m.redial()
-}
-
-// candidates are the completions of the input: of a command's name, or of its
-// argument. from is where the word that is completed begins.
-func (m *Model) candidates(line string) (words []string, from int) {
-	if !strings.HasPrefix(line, "/") || strings.Contains(line, "\n") {
-		return nil, 0
-	}
-	name, rest, spaced := strings.Cut(line[1:], " ")
-	if !spaced {
-		return prefixed(commandNames(m), strings.ToLower(name)), 1
-	}
-	for _, c := range commands() {
-		if c.name == name && c.words != nil && !strings.Contains(rest, " ") {
-			return prefixed(c.words(m), rest), len(name) + 2
-		}
-	}
-	return nil, 0
-}
-
-func prefixed(words []string, prefix string) []string {
-	var out []string
-	for _, w := range words {
-		if strings.HasPrefix(w, prefix) {
-			out = append(out, w)
-		}
-	}
-	return out
-}
-
-// complete extends the input as far as all candidates agree.
-func (m *Model) complete() {
-	line := m.in.Value()
-	words, from := m.candidates(line)
-	if len(words) == 0 {
-		return
-	}
-	common := words[0]
-	for _, w := range words[1:] {
-		for !strings.HasPrefix(w, common) {
-			common = common[:len(common)-1]
-		}
-	}
-	if len(words) == 1 {
-		common += " "
-	} else {
-		m.hint = strings.Join(words, "  ")
-	}
-	m.in.SetValue(line[:from] + common)
-	m.in.MoveToEnd()
 }

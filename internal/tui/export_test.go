@@ -119,3 +119,21 @@ func (m *Model) Size() (w, h int) { return m.width, m.height }
 
 // Failures is how often in a row the daemon could not be kept.
 func (m *Model) Failures() int { return m.failures }
+
+// Highlight is a line of code put together again from its spans.
+func Highlight(lang, line string) string {
+	out := ""
+	for _, s := range highlight(lang, line) {
+		out += s.text
+	}
+	return out
+}
+
+// GaugeRole names the colour of a gauge.
+func GaugeRole(tokens, limit int64) string {
+	_, r := newLook("mono", false).gauge(tokens, limit, 10)
+	return map[role]string{roleOK: "ok", roleWarn: "warn", roleHigh: "high", roleDeny: "deny"}[r]
+}
+
+// Look lets the time pass after which the client looks again at what goes on.
+func (m *Model) Look() { m.Update(tickMsg{what: "look", gen: m.looking}) }

@@ -580,6 +580,13 @@ func TestAnOldListDoesNotBringAnAnsweredQuestionBack(t *testing.T) {
 	s.lacks("1 to approve")
 }
 
+// overview is what a busy daemon says stands beside the conversation.
+var overview = sexp.P(
+	kw("ACTION"), kw("OVERVIEW"), kw("FOCUS"), []string{"House", "Garden"}, kw("PINNED"), 2, kw("TOKENS"), 6100, kw("LIMIT"), 10_000,
+	kw("COST"), "$0.12", kw("CAP"), "$5.00", kw("JOBS"), 3, kw("WAITING"), 0, kw("RUNNING"), []string{"garden walk"},
+	kw("TOUCHED"), []string{"inbox/inbox.org", "a/very/long/way/down/to/the/place/notes.org"}, kw("PROTECTION"), "full", kw("PROTECTION-NOTE"), "every command runs in a full sandbox",
+	kw("EMBEDDINGS"), sexp.P(kw("HAVE"), 120, kw("WANT"), 400))
+
 func TestTheSideBarShowsWhatTheDaemonSaysOfItself(t *testing.T) {
 	s := newScreen(t, 140, 40)
 	s.Feed(reply("t1", "DONE", "Hello.")) // after each turn the client asks again
@@ -588,11 +595,13 @@ func TestTheSideBarShowsWhatTheDaemonSaysOfItself(t *testing.T) {
 		case "health-check":
 			s.Feed(answerTo(m, sexp.P(kw("ACTION"), kw("HEALTH-RESPONSE"), kw("STARTED"), "2026-05-04T11:00:00Z", kw("MEMEX"), "/home/ana/a-rather-long-way/to/memex",
 				kw("HEADINGS"), 32, kw("GATES"), []string{"origin", "vault"}, kw("POLICY"), "1cd32c6138501229", kw("JOURNAL"), 6, kw("CLIENTS"), 2)))
-		case "cost":
-			s.Feed(answerTo(m, sexp.P(kw("ACTION"), kw("COST"), kw("DAY"), "$0.12")))
+		case "overview":
+			s.Feed(answerTo(m, overview))
 		}
 	}
-	s.wants("journal   entry 6", "policy    1cd32c613850", "gates     2", "headings  32", "long-way/to/memex", "since     04 May 11:00", "cost      $0.12 today")
+	s.wants("journal   entry 6", "policy    1cd32c613850", "gates     2", "headings  32", "long-way/to/memex", "since     04 May 11:00", "cost      $0.12 of $5.00",
+		"focus     Garden", "pinned    2", "context   ▰▰▰▰▰▰▰▱▱▱▱▱ 61%", "jobs      3, running garden walk", "sandbox   full", "embedding ▰▰▱▱▱▱▱▱ 120/400",
+		"Files touched", "inbox/inbox.org", "to/the/place/notes.org")
 	s.press("ctrl+b")
 	s.lacks("journal")
 }

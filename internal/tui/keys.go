@@ -23,8 +23,14 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 		m.hint = "Ctrl+X: E for the editor, B for the side bar"
 		return nil
 	}
-	if m.mode == picking {
+	switch m.mode {
+	case picking:
 		return m.pickerKey(name, k.Text)
+	case browsing:
+		if name == "ctrl+b" || name == "ctrl+l" || name == "ctrl+z" || name == "ctrl+d" {
+			break // these mean the same everywhere
+		}
+		return m.sheetKey(name, k.Text)
 	}
 	if cmd, taken := m.globalKey(name); taken {
 		return cmd
@@ -163,7 +169,7 @@ func (m *Model) enter() tea.Cmd {
 	if m.mode == reasoning {
 		b := m.panel()
 		m.endReason()
-		return m.respond(b, false, strings.TrimSpace(value))
+		return m.respond(b, answer{reason: strings.TrimSpace(value)})
 	}
 	if strings.TrimSpace(value) == "" {
 		return nil

@@ -14,6 +14,7 @@ type markup struct {
 	kept   int      // of which this many belong to the head and text[:stable]
 	stable int
 	fence  string // what ends the code block that is open at stable, "" for none
+	lang   string // what is written in it
 }
 
 // maxTable bounds how many rows are aligned with one another.
@@ -186,6 +187,7 @@ func (m *markup) open(l look, width int, f []string) {
 			name = strings.ToLower(f[3])
 		}
 	}
+	m.lang = strings.ToLower(name)
 	m.put(fitRow(l.paint(roleBorder, l.corner[0]+l.rule)+l.paint(roleDim, strings.TrimRight(" "+name, " ")), width))
 }
 
@@ -200,8 +202,8 @@ func (m *markup) code(l look, width int, line string) {
 	if l.plain {
 		line = ascii(line)
 	}
-	for _, part := range chop(line, width-2) {
-		m.put(l.paint(roleBorder, l.bar) + " " + l.paint(roleCode, part))
+	for _, part := range chopSpans(l, highlight(m.lang, line), width-2) {
+		m.put(l.paint(roleBorder, l.bar) + " " + part)
 	}
 }
 

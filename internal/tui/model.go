@@ -22,6 +22,7 @@ const (
 	searching      // n and N go through hits
 	picking        // the palette is open
 	reasoning      // the input is the reason of a refusal
+	browsing       // a sheet lies over the conversation
 )
 
 // A Model is the client's whole state. Bubble Tea calls its methods from one
@@ -35,6 +36,7 @@ type Model struct {
 	hist       history
 	mode       mode
 	palette    picker
+	sheet      *sheet // while browsing
 	kept       string // the input, while a reason is typed
 	hint       string // one line above the status, until the next key
 	chord      string // a key that waits for its second
@@ -57,7 +59,7 @@ type Model struct {
 	heard   map[string]bool    // other sessions in which we answered a question and want to see the end
 	armed   bool               // the panel takes keys
 	health  health
-	cost    string // what models have cost today
+	over    overview
 
 	width, height   int
 	framed          int // the width the input was laid out for
@@ -67,12 +69,15 @@ type Model struct {
 	leaving         bool // Ctrl+C was pressed once
 	spin            int
 	spinning, armup int // generations of ticks, so that stale ones are ignored
+	looking         int
 }
 
 // A request is what one of our messages asked for.
 type request struct {
-	what  string // "turn", "health-check", "approvals", "hitl-respond", "listen", "interrupt"
+	what  string // "turn", "health-check", "approvals", "hitl-respond", "listen", "interrupt", or a sheet's question
 	block *block
+	sheet *sheet // that waits for the answer
+	line  string // the input as it was, for a completion
 }
 
 // New returns a model that is not connected yet.
@@ -113,6 +118,7 @@ func (m *Model) look() look { return m.transcript.look }
 // setTheme changes the colours; unknown names have been refused before.
 func (m *Model) setTheme(name string) {
 	m.transcript.look = newLook(name, m.opt.ASCII)
+	m.transcript.look.links = m.opt.Links
 	l := m.look()
 	st := textarea.StyleState{
 		Text: l.styles[rolePlain], CursorLine: l.styles[rolePlain], EndOfBuffer: l.styles[rolePlain],
@@ -197,9 +203,12 @@ func (m *Model) edited(msg editedMsg) {
 func (m *Model) paste(s string) tea.Cmd {
 	s = strings.ReplaceAll(s, "\r\n", "\n")
 	s = clean(strings.ReplaceAll(s, "\r", "\n"))
-	if m.mode == picking {
+	switch m.mode {
+	case picking:
 		m.palette.filter(m.palette.query + oneLine(s))
 		return nil
+	case browsing:
+		return nil // the input cannot be seen
 	}
 	m.endSearch()
 	if lines := strings.Count(s, "\n"); lines+m.in.LineCount() > maxInputLines || len(s)+m.in.Length() > maxInput {
@@ -219,6 +228,15 @@ func (m *Model) endSearch() {
 }
 
 func (m *Model) wheel(b tea.MouseButton) {
+	if m.sheet != nil {
+		switch b {
+		case tea.MouseWheelUp:
+			m.sheet.at = max(0, m.sheet.at-3)
+		case tea.MouseWheelDown:
+			m.sheet.at += 3
+		}
+		return
+	}
 	switch b {
 	case tea.MouseWheelUp:
 		m.transcript.scroll(-3)
@@ -229,7 +247,7 @@ func (m *Model) wheel(b tea.MouseButton) {
 
 // click folds or unfolds the trace under the pointer.
 func (m *Model) click(x, y int) {
-	if y >= m.transcript.height || x >= m.transcript.width {
+	if m.sheet != nil || y >= m.transcript.height || x >= m.transcript.width {
 		return
 	}
 	if b := m.transcript.at(y); b != nil && b.trace != nil {
@@ -282,7 +300,7 @@ func (m *Model) placeholder() string {
 	case m.mode == reasoning:
 		return "Why not? The reason goes back to the proposer"
 	case m.panel() != nil:
-		return "A question waits above: y, n or r answers it; other keys type"
+		return "A question waits above: its keys answer it; others type"
 	}
 	return "Ask something, or / for commands"
 }
@@ -312,7 +330,7 @@ func (m *Model) chrome() int {
 
 // Time.
 type tickMsg struct {
-	what string // "spin", "arm", "expire"
+	what string // "spin", "arm", "expire", "look"
 	gen  int
 	ask  *block
 }
@@ -335,6 +353,10 @@ func (m *Model) tick(t tickMsg) tea.Cmd {
 		if t.gen == m.spinning && m.running() {
 			m.spin++
 			return later(spinEvery, t)
+		}
+	case "look":
+		if t.gen == m.looking {
+			m.ask("overview")
 		}
 	case "arm":
 		m.armed = m.armed || t.gen == m.armup

@@ -23,6 +23,8 @@ const (
 	roleOK
 	roleAsk
 	roleDeny
+	roleWarn // fuller than half
+	roleHigh // nearly full
 	roleBorder
 	roleSelect
 	roleMatch
@@ -51,21 +53,21 @@ var themeNames = []string{"dark", "light", "contrast", "mono"}
 
 // palette is the colours a theme is made of.
 type palette struct {
-	dim, accent, user, code, link, ok, ask, deny, border, selBack, selFront, match string
+	dim, accent, user, code, link, ok, ask, deny, warn, high, border, selBack, selFront, match string
 }
 
 var palettes = map[string]palette{
 	"dark": {
 		dim: "#8a8578", accent: "#e0af68", user: "#7dcfff", code: "#c3e88d", link: "#7aa2f7", ok: "#9ece6a",
-		ask: "#ffb454", deny: "#f7768e", border: "#565f5a", selBack: "#3b4261", selFront: "#ffffff", match: "#5c4b1f",
+		ask: "#ffb454", deny: "#f7768e", warn: "#e5d86b", high: "#ff9e64", border: "#565f5a", selBack: "#3b4261", selFront: "#ffffff", match: "#5c4b1f",
 	},
 	"light": {
 		dim: "#6b6b6b", accent: "#8f5902", user: "#005f87", code: "#3a5f0b", link: "#204a87", ok: "#2e7d32",
-		ask: "#b35900", deny: "#b00020", border: "#b0aca0", selBack: "#d0dcf0", selFront: "#000000", match: "#fff0a8",
+		ask: "#b35900", deny: "#b00020", warn: "#8a6d00", high: "#b35900", border: "#b0aca0", selBack: "#d0dcf0", selFront: "#000000", match: "#fff0a8",
 	},
 	"contrast": {
 		dim: "15", accent: "11", user: "14", code: "15", link: "14", ok: "10",
-		ask: "11", deny: "9", border: "15", selBack: "15", selFront: "0", match: "11",
+		ask: "11", deny: "9", warn: "11", high: "208", border: "15", selBack: "15", selFront: "0", match: "11",
 	},
 }
 
@@ -84,7 +86,7 @@ func newTheme(name string) *theme {
 		rolePlain: base, roleStrong: base.Bold(true), roleEmph: base.Italic(true), roleCode: fg(p.code),
 		roleLink: fg(p.link).Underline(true), roleHeading: fg(p.accent).Bold(true), roleDim: fg(p.dim),
 		roleAccent: fg(p.accent).Bold(true), roleUser: fg(p.user), roleOK: fg(p.ok), roleAsk: fg(p.ask).Bold(true),
-		roleDeny: fg(p.deny).Bold(true), roleBorder: fg(p.border),
+		roleDeny: fg(p.deny).Bold(true), roleWarn: fg(p.warn), roleHigh: fg(p.high), roleBorder: fg(p.border),
 		roleSelect: base.Reverse(true), roleMatch: base.Reverse(true),
 	}
 	if coloured {
@@ -115,20 +117,20 @@ func dark(c color.Color) bool {
 
 // glyphs are the signs drawn around text.
 type glyphs struct {
-	ok, ask, deny, agent, prompt, bullet, dots, fold, unfold, online, offline, rule, bar string
-	corner                                                                               [4]string // clockwise from top left
-	spin                                                                                 []string
+	ok, ask, deny, agent, prompt, bullet, dots, fold, unfold, online, offline, rule, bar, full, empty string
+	corner                                                                                            [4]string // clockwise from top left
+	spin                                                                                              []string
 }
 
 var unicodeGlyphs = glyphs{
 	ok: "✓", ask: "?", deny: "✗", agent: "◆", prompt: "› ", bullet: "•", dots: "…", fold: "▸", unfold: "▾",
-	online: "●", offline: "○", rule: "─", bar: "│", corner: [4]string{"╭", "╮", "╯", "╰"},
+	online: "●", offline: "○", rule: "─", bar: "│", full: "▰", empty: "▱", corner: [4]string{"╭", "╮", "╯", "╰"},
 	spin: []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"},
 }
 
 var asciiGlyphs = glyphs{
 	ok: "+", ask: "?", deny: "x", agent: "*", prompt: "> ", bullet: "-", dots: ".", fold: ">", unfold: "v",
-	online: "o", offline: "!", rule: "-", bar: "|", corner: [4]string{"+", "+", "+", "+"},
+	online: "o", offline: "!", rule: "-", bar: "|", full: "#", empty: ".", corner: [4]string{"+", "+", "+", "+"},
 	spin: []string{"|", "/", "-", "\\"},
 }
 
@@ -137,6 +139,7 @@ type look struct {
 	*theme
 	glyphs
 	plain bool // ASCII only
+	links bool // the terminal is told where links lead
 }
 
 func newLook(name string, plain bool) look {
@@ -144,7 +147,7 @@ func newLook(name string, plain bool) look {
 	if plain {
 		g = asciiGlyphs
 	}
-	return look{newTheme(name), g, plain}
+	return look{theme: newTheme(name), glyphs: g, plain: plain}
 }
 
 // sign is the glyph and the role of a decision or a turn's result.

@@ -53,6 +53,7 @@ type Options struct {
 	Theme     string // auto, dark, light, contrast or mono; "" is auto
 	ASCII     bool   // draw and show nothing beyond ASCII
 	Mouse     bool   // take the wheel and clicks from the terminal
+	Links     bool   // tell the terminal where links lead (OSC 8)
 
 	History string // file of what was typed; "" keeps none
 	Draft   string // file for input that was not sent when the client ended; "" keeps none

@@ -20,6 +20,9 @@ func (m *Model) hasSidebar() bool { return m.sidebar && m.width >= sidebarFrom }
 // View draws the screen.
 func (m *Model) View() tea.View {
 	rows := m.transcript.view()
+	if m.sheet != nil {
+		rows = m.sheet.view(m.look(), m.transcript.width, m.transcript.height)
+	}
 	if m.mode == picking {
 		m.overlay(rows)
 	}
@@ -90,6 +93,11 @@ func (m *Model) rule() string {
 	l := m.look()
 	say, r := "", roleBorder
 	switch b := m.panel(); {
+	case m.sheet != nil:
+		say, r = m.sheet.keys, roleAccent
+		if b != nil {
+			say, r = "a question waits: q goes back to it.  "+say, roleAsk
+		}
 	case m.mode == searching:
 		s := m.transcript.search
 		say = fmt.Sprintf("search %q: %d of %d, n older, N newer, Esc ends", s.needle, s.at+1, len(s.hits))
@@ -100,6 +108,9 @@ func (m *Model) rule() string {
 		say, r = "a question waits: empty the input (Ctrl+C) to answer it by key", roleAsk
 	case b != nil && m.armed:
 		say, r = "y allow once, n deny, r deny with a reason", roleAsk
+		if b.ask.class != "" {
+			say = "y allow once, s for this session, m make a rule, n deny, r deny with a reason"
+		}
 		if n := len(m.asks); n > 1 {
 			say += fmt.Sprintf(" (%d wait)", n)
 		}
@@ -158,6 +169,9 @@ func (m *Model) statusLine() string {
 			left = l.paint(roleAsk, l.ask+" y read on n deny")
 		}
 	}
+	if s := m.progress(10); s != "" {
+		left += "  " + l.paint(roleAccent, s)
+	}
 	if n := len(m.asks); n > 0 {
 		left += "  " + l.paint(roleAsk, fmt.Sprintf("%d to approve", n))
 	}
@@ -189,44 +203,16 @@ func (m *Model) activity() string {
 	return fmt.Sprintf("%s %s %s", l.spin[m.spin%len(l.spin)], phase, m.opt.Now().Sub(m.began).Truncate(time.Second))
 }
 
-// facts are what is known of the daemon, for the side bar and /status.
-func (m *Model) facts() [][2]string {
-	link := "connected"
-	if m.link == nil {
-		link = m.down
-	}
-	out := [][2]string{{"session", m.opt.Session}, {"daemon", link}}
-	h := m.health
-	if h.gates == 0 {
-		return out
-	}
-	if !h.started.IsZero() {
-		out = append(out, [2]string{"since", h.started.In(m.opt.Now().Location()).Format("02 Jan 15:04")})
-	}
-	if m.cost != "" {
-		out = append(out, [2]string{"cost", m.cost + " today"})
-	}
-	return append(
-		out,
-		[2]string{"approvals", fmt.Sprintf("%d open", len(m.asks))},
-		[2]string{"gates", fmt.Sprint(h.gates)},
-		[2]string{"policy", fit(h.policy, 12)},
-		[2]string{"journal", fmt.Sprintf("entry %d", h.journal)},
-		[2]string{"memex", h.memex},
-		[2]string{"headings", fmt.Sprint(h.headings)},
-		[2]string{"clients", fmt.Sprint(h.clients)})
-}
-
 // side is the side bar, exactly height rows.
 func (m *Model) side(height int) []string {
 	l := m.look()
 	out := []string{l.paint(roleAccent, l.agent+" "+l.short(m.opt.Assistant, sidebarWidth-2)), ""}
 	for _, f := range m.facts() {
-		value := f[1]
-		if room := sidebarWidth - 10; f[0] == "memex" && ansiWidth(value) > room {
-			value = ansi.TruncateLeft(value, ansiWidth(value)-room+1, l.dots) // the end of a path tells more
+		value := f.value
+		if f.label == "memex" {
+			value = l.tail(value, sidebarWidth-10)
 		}
-		out = append(out, l.paint(roleDim, fmt.Sprintf("%-10s", f[0]))+l.short(value, sidebarWidth-10))
+		out = append(out, l.paint(roleDim, fmt.Sprintf("%-10s", f.label))+l.paint(f.role, l.short(value, sidebarWidth-10)))
 	}
 	if len(m.asks) > 0 {
 		out = append(out, "", l.paint(roleAsk, "Waiting for you"))
@@ -234,11 +220,25 @@ func (m *Model) side(height int) []string {
 			out = append(out, l.short(b.ask.name+" "+strings.Join(b.ask.args, " "), sidebarWidth), l.paint(roleDim, "  until "+b.ask.until()))
 		}
 	}
+	if len(m.over.touched) > 0 {
+		out = append(out, "", l.paint(roleAccent, "Files touched"))
+		for _, f := range m.over.touched {
+			out = append(out, l.tail(f, sidebarWidth))
+		}
+	}
 	out = append(out, m.recent()...)
 	for len(out) < height {
 		out = append(out, "")
 	}
 	return out[:height]
+}
+
+// tail is a path on one line: its end tells more than its beginning.
+func (l look) tail(path string, n int) string {
+	if w := ansiWidth(path); w > n {
+		path = ansi.TruncateLeft(path, w-n+1, l.dots)
+	}
+	return l.short(path, n)
 }
 
 // recent is the last rulings, newest first.

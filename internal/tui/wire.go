@@ -114,7 +114,7 @@ func (m *Model) ask(action string) {
 func (m *Model) refresh() {
 	m.ask("health-check")
 	m.ask("approvals")
-	m.ask("cost")
+	m.ask("overview")
 }
 
 // say shows the user's words and sends them, now or when the daemon is back.
@@ -131,7 +131,7 @@ func (m *Model) flush() tea.Cmd {
 	for len(m.outbox) > 0 {
 		b := m.outbox[0]
 		msg := proto.Message{Kind: proto.Event, Payload: sexp.P(word("SENSOR"), word("USER-INPUT"), word("TEXT"), b.text())}
-		if !m.send(msg, request{"turn", b}) {
+		if !m.send(msg, request{what: "turn", block: b}) {
 			return cmd
 		}
 		m.outbox = m.outbox[1:]
@@ -282,20 +282,37 @@ func (m *Model) response(f proto.Message, turn string) tea.Cmd {
 		m.failed(r, f.Payload)
 	case r.what == "health-check":
 		m.healthy(f.Payload)
-	case r.what == "cost":
-		m.cost = clean(oneLine(f.Payload.Text("DAY")))
+	case r.what == "overview":
+		return m.looked(f.Payload)
+	case r.sheet != nil:
+		m.arrived(r.sheet, f.Payload)
+	case r.what == "conversation":
+		m.recalled(f.Payload)
+	case r.what == "complete":
+		m.completed(r.line, f.Payload)
 	case r.what == "approvals":
 		return m.questions(f.Payload)
+	case r.what == "hitl-respond":
+		// "Approved a-7." is on the screen already; a rule, or an offer of one, is not.
+		if _, more, ok := strings.Cut(f.Payload.Text("TEXT"), ". "); ok {
+			m.note(clean(more))
+		}
 	case r.what == "interrupt":
 		m.hint = clean(f.Payload.Text("TEXT"))
+	default:
+		m.told(r.what, f.Payload)
 	}
 	return nil
 }
 
 // failed tells of a request that came to nothing, if a person made it.
 func (m *Model) failed(r request, p sexp.Plist) {
+	if r.sheet != nil {
+		r.sheet.refused(p.Text("TEXT"))
+		return
+	}
 	switch r.what {
-	case "health-check", "approvals", "cost":
+	case "health-check", "approvals", "overview", "complete":
 		return
 	case "hitl-respond":
 		r.block.ask.state = "the answer was refused"

@@ -33,6 +33,7 @@ type wrapper struct {
 
 	line strings.Builder
 	used int
+	link string // where the text leads; the terminal opens it, from any part of it
 	gap  []span // blanks since the last word: they vanish at a line's end
 }
 
@@ -49,6 +50,13 @@ func wrap(l look, limit int, first, hang string, spans []span) []string {
 	for _, s := range spans {
 		if l.plain {
 			s.text = ascii(s.text)
+		}
+		w.link = ""
+		if l.links && (s.role == roleLink || s.role == roleDim) {
+			// Only an address that is shown leads anywhere: a name might lie.
+			if to := strings.Trim(s.text, " ()"); address.FindString(to) == to && plainASCII(to) {
+				w.link = to
+			}
 		}
 		w.add(s)
 	}
@@ -87,7 +95,7 @@ func (w *wrapper) word(s span) {
 		for _, g := range w.gap {
 			w.line.WriteString(w.look.paint(g.role, g.text))
 		}
-		w.line.WriteString(w.look.paint(s.role, s.text))
+		w.put(s.role, s.text)
 		w.used += blanks + n
 		w.gap = w.gap[:0]
 		return
@@ -97,7 +105,7 @@ func (w *wrapper) word(s span) {
 		part := fit(s.text, w.limit-w.used)
 		switch {
 		case part != "":
-			w.line.WriteString(w.look.paint(s.role, part))
+			w.put(s.role, part)
 			w.used += width(part)
 			s.text = s.text[len(part):]
 		case w.used > width(w.hang):
@@ -107,6 +115,15 @@ func (w *wrapper) word(s span) {
 			s.text = s.text[size:]
 		}
 	}
+}
+
+// put paints a piece of a word.
+func (w *wrapper) put(r role, s string) {
+	if w.link == "" {
+		w.line.WriteString(w.look.paint(r, s))
+		return
+	}
+	w.line.WriteString(ansi.SetHyperlink(w.link) + w.look.paint(r, s) + ansi.ResetHyperlink())
 }
 
 // turn begins a new line.

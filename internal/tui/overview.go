@@ -1,0 +1,148 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"passepartout/internal/sexp"
+)
+
+// An overview is what stands beside the conversation.
+type overview struct {
+	focus            []string
+	pinned           int64
+	tokens, limit    int64
+	cost, cap        string
+	jobs, waiting    int64
+	running, touched []string
+	protection, note string
+	have, want       int64 // notes a provider has embedded, and how many it should
+}
+
+func readOverview(p sexp.Plist) overview {
+	e := p.Sub("EMBEDDINGS")
+	return overview{
+		focus: texts(p, "FOCUS"), pinned: number(p, "PINNED"), tokens: number(p, "TOKENS"), limit: number(p, "LIMIT"),
+		cost: field(p, "COST"), cap: field(p, "CAP"), jobs: number(p, "JOBS"), waiting: number(p, "WAITING"),
+		running: texts(p, "RUNNING"), touched: texts(p, "TOUCHED"), protection: field(p, "PROTECTION"), note: field(p, "PROTECTION-NOTE"),
+		have: number(e, "HAVE"), want: number(e, "WANT"),
+	}
+}
+
+// busy reports whether something goes on that a person may want to watch.
+func (o overview) busy() bool { return len(o.running) > 0 || o.have < o.want }
+
+// lookAgain is how long after an overview the next is asked for, while something
+// goes on.
+const lookAgain = 2 * time.Second
+
+// looked takes an overview. Only while something goes on is there another.
+func (m *Model) looked(p sexp.Plist) tea.Cmd {
+	m.over = readOverview(p)
+	if !m.over.busy() {
+		return nil
+	}
+	m.looking++
+	return later(lookAgain, tickMsg{what: "look", gen: m.looking})
+}
+
+// meter is a measure of n cells with its share filled.
+func (l look) meter(part, whole int64, n int) string {
+	full := 0
+	if whole > 0 {
+		full = int(max(0, min(int64(n), part*int64(n)/whole)))
+	}
+	return strings.Repeat(l.full, full) + strings.Repeat(l.empty, n-full)
+}
+
+// gauge is how full the context is, in the colour of how much that matters.
+func (l look) gauge(tokens, limit int64, n int) (string, role) {
+	percent := tokens * 100 / max(limit, 1)
+	r := roleDeny
+	switch {
+	case percent < 50:
+		r = roleOK
+	case percent < 80:
+		r = roleWarn
+	case percent < 95:
+		r = roleHigh
+	}
+	return fmt.Sprintf("%s %d%%", l.meter(tokens, limit, n), percent), r
+}
+
+// progress is long work as a bar and a count; "" when there is none.
+func (m *Model) progress(n int) string {
+	o := m.over
+	if o.have >= o.want {
+		return ""
+	}
+	return fmt.Sprintf("embedding %s %d/%d", m.look().meter(o.have, o.want, n), o.have, o.want)
+}
+
+// A fact is one line of the side bar.
+type fact struct {
+	label, value string
+	role         role
+}
+
+// facts are what is known of the daemon, for the side bar and /status.
+func (m *Model) facts() []fact {
+	link := fact{"daemon", "connected", rolePlain}
+	if m.link == nil {
+		link = fact{"daemon", m.down, roleDeny}
+	}
+	out := []fact{{"session", m.opt.Session, rolePlain}, link}
+	h, o, l := m.health, m.over, m.look()
+	if h.gates == 0 {
+		return out
+	}
+	if !h.started.IsZero() {
+		out = append(out, fact{"since", h.started.In(m.opt.Now().Location()).Format("02 Jan 15:04"), rolePlain})
+	}
+	if n := len(o.focus); n > 0 {
+		out = append(out, fact{"focus", o.focus[n-1], roleAccent})
+	}
+	if o.pinned > 0 {
+		out = append(out, fact{"pinned", fmt.Sprint(o.pinned), rolePlain})
+	}
+	if o.limit > 0 {
+		v, r := l.gauge(o.tokens, o.limit, 12)
+		out = append(out, fact{"context", v, r})
+	}
+	if o.cost != "" {
+		cost := o.cost + " today"
+		if o.cap != "" && o.cap != "none" {
+			cost = o.cost + " of " + o.cap
+		}
+		out = append(out, fact{"cost", cost, rolePlain})
+	}
+	if o.protection != "" {
+		r := roleOK
+		if o.protection != "full" {
+			r = roleHigh
+		}
+		out = append(out, fact{"sandbox", o.protection, r})
+	}
+	if o.jobs > 0 || len(o.running) > 0 {
+		jobs := fmt.Sprint(o.jobs)
+		if len(o.running) > 0 {
+			jobs += ", running " + strings.Join(o.running, ", ")
+		}
+		out = append(out, fact{"jobs", jobs, rolePlain})
+	}
+	if o.have < o.want {
+		out = append(out, fact{"embedding", fmt.Sprintf("%s %d/%d", l.meter(o.have, o.want, 8), o.have, o.want), roleAccent})
+	}
+	return append(
+		out,
+		fact{"approvals", fmt.Sprintf("%d open", len(m.asks)), rolePlain},
+		fact{"gates", fmt.Sprint(h.gates), rolePlain},
+		fact{"policy", fit(h.policy, 12), rolePlain},
+		fact{"journal", fmt.Sprintf("entry %d", h.journal), rolePlain},
+		fact{"memex", h.memex, rolePlain},
+		fact{"headings", fmt.Sprint(h.headings), rolePlain},
+		fact{"clients", fmt.Sprint(h.clients), rolePlain})
+}
