@@ -36,6 +36,15 @@ func TestPictures(t *testing.T) {
 	x.picture("approval", "A question that waits for a person")
 	x.keys("n")
 	x.wait("denied by you")
+	x.say("/agenda")
+	x.wait("Renew the library card")
+	x.keys("Down", "Down")
+	x.picture("agenda", "The agenda of the week")
+	x.keys("Escape")
+	x.say("/memory projects/garden.org")
+	x.wait("Water the lemon tree")
+	x.picture("memory", "A file of the memex: its text and its headings")
+	x.keys("Escape")
 	x.keys("C-p")
 	x.wait("commands")
 	x.picture("palette", "The command palette")
@@ -76,6 +85,10 @@ func toSVG(screen, title string) string {
 				codes, after, _ := strings.Cut(rest, "m")
 				p = p.apply(strings.Split(codes, ";"))
 				line = after
+				continue
+			}
+			if rest, ok := strings.CutPrefix(line, "\x1b]"); ok { // a link
+				_, line, _ = strings.Cut(rest, "\x1b\\")
 				continue
 			}
 			if rest, ok := strings.CutPrefix(line, "\x0f"); ok {

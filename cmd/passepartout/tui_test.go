@@ -155,7 +155,7 @@ func TestTheTerminalClientAnswersAndShowsItsGates(t *testing.T) {
 func TestTheTerminalClientAsksAndObeys(t *testing.T) {
 	t.Parallel()
 	x := newTerminal(t, 100, 40)
-	const ready = "y allow once, n deny, r deny with a reason"
+	const ready = "y allow once, s for this session, m make a rule, n deny, r deny with a reason"
 	x.say("run curl https://one.invalid/")
 	x.wait(ready)
 	x.keys("n")
@@ -176,6 +176,22 @@ func TestTheTerminalClientAsksAndObeys(t *testing.T) {
 	x.keys("y")
 	x.wait("allowed once by you")
 	x.wait("allowed shell.run")
+
+	x.say("/clear")
+	x.say("run curl https://four.invalid/")
+	x.wait(ready)
+	x.keys("s")
+	x.wait("allowed by you for this session")
+	x.wait("allowed shell.run")
+	x.say("/clear")
+	x.say("run curl https://four.invalid/")
+	x.wait("allowed shell.run") // without a question
+	x.say("/clear")
+	x.say("run curl https://five.invalid/")
+	x.wait(ready)
+	x.keys("m")
+	x.wait("with a rule on trial")
+	x.wait("On trial: ")
 	x.keys("C-d")
 	x.wait("it left with 0")
 }
@@ -257,4 +273,99 @@ func TestTheTerminalClientNeedsNeitherColourNorUTF8(t *testing.T) {
 	if regexp.MustCompile(`\x1b\[(?:\d+;)*(?:[349][0-8]|10[0-7])[;m]`).MatchString(raw) {
 		t.Errorf("the screen has colours although NO_COLOR is set:\n%q", raw)
 	}
+}
+
+func TestTheTerminalClientBrowsesAndTakesBack(t *testing.T) {
+	t.Parallel()
+	x := newTerminal(t, 140, 40)
+	x.say("remind me to call Ana by friday")
+	x.wait("Captured in inbox/inbox.org")
+	x.wait("Files touched")
+	x.wait("context   ")
+	x.wait("sandbox   ")
+
+	x.say("/agenda")
+	x.wait("Water the lemon tree")
+	x.wait("today")
+	x.keys("m")
+	x.wait("call Ana")
+	x.keys("Right")
+	x.gone(", today")
+	x.keys("t")
+	x.wait(", today")
+	x.keys("Escape")
+	x.gone("d w m span")
+
+	x.say("/memory")
+	x.wait("inbox/inbox.org")
+	x.keys("/")
+	x.write("inbox.org")
+	x.gone("projects/garden.org")
+	x.keys("Enter", "Enter")
+	x.wait("* TODO call Ana")
+	x.keys("q") // two Escapes at once would be one key with Alt
+	x.gone("Memory:")
+
+	x.say("/history call Ana")
+	x.wait("History: call Ana")
+	x.wait("edit")
+	x.keys("Enter")
+	x.wait("+* TODO call Ana")
+	x.keys("Escape")
+	x.gone("+* TODO call Ana")
+	x.keys("u")
+	x.wait("Undone: ")
+
+	x.say("/focus garden")
+	x.wait("In focus: ")
+	x.wait("focus     ")
+	x.say("/tags")
+	x.wait("Leaves the machine")
+	x.say("/eval (+ 20 22)")
+	x.wait("│ 42")
+	x.write("look at projects/gar")
+	x.keys("Tab")
+	x.wait("look at projects/garden.org")
+	x.keys("C-c")
+	x.say("/quit")
+	x.wait("it left with 0")
+}
+
+func TestTheTerminalClientResumesAfterARestart(t *testing.T) {
+	t.Parallel()
+	x := newTerminal(t, 100, 40)
+	x.say("remind me to buy tulips by friday")
+	x.wait("Captured in inbox/inbox.org")
+	x.say("/session trip")
+	x.say("what is due this week?")
+	x.wait("Cut back the raspberries")
+	killDaemon(x.lock())
+	x.wait("Connected again.")
+	x.say("/sessions")
+	x.wait("1 said  remind me to buy tulips")
+	x.keys("Down", "Enter")
+	x.wait("This is what was said in main, from the journal.")
+	x.wait("remind me to buy tulips by friday")
+	x.wait("allowed tool.capture")
+	x.say("/rewind")
+	x.wait("Undone: ")
+	x.wait("› remind me to buy tulips by friday")
+	x.keys("C-c")
+	x.say("/quit")
+	x.wait("it left with 0")
+}
+
+func TestTheTerminalClientShowsOutputAsItComes(t *testing.T) {
+	t.Parallel()
+	x := newTerminal(t, 100, 30)
+	x.say("run sh -c 'echo first; sleep 30'")
+	x.wait("first", "y allow once")
+	if strings.Contains(x.screen(), "y allow once") {
+		x.keys("y")
+		x.wait("    first")
+	}
+	x.keys("Escape")
+	x.wait("interrupted")
+	x.say("/quit")
+	x.wait("it left with 0")
 }

@@ -54,15 +54,22 @@ func agendaNote(it sexp.Plist) (string, role) {
 	case "DEADLINE":
 		return "deadline", roleAsk
 	case "UPCOMING":
-		return fmt.Sprintf("in %d days", days), roleDim
+		return "in " + daysOf(days), roleDim
 	case "OVERDUE":
-		return fmt.Sprintf("%d days ago", -days), roleDeny
+		return daysOf(-days) + " ago", roleDeny
 	case "SCHEDULED":
 		return "scheduled", roleOK
 	case "LATE":
-		return fmt.Sprintf("late %d days", -days), roleDeny
+		return "late " + daysOf(-days), roleDeny
 	}
 	return "", rolePlain
+}
+
+func daysOf(n int64) string {
+	if n == 1 {
+		return "1 day"
+	}
+	return fmt.Sprintf("%d days", n)
 }
 
 // todoSpans is a heading: its state, its title, its tags.
