@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,7 +22,9 @@ const TelegramText = 4096
 type Telegram struct {
 	api *botAPI
 	o   TelegramOptions
-	me  botUser // as last told by the service; written by Receive alone
+
+	me    botUser // as told by the service; written by Receive alone
+	polls bool    // no webhook stands in the way; written by Receive alone
 }
 
 // TelegramOptions say how to reach Telegram.
@@ -71,15 +74,19 @@ func (t *Telegram) Probe(ctx context.Context) (string, error) {
 
 // Receive implements [Channel].
 func (t *Telegram) Receive(ctx context.Context, cursor string, take func(Incoming) error) error {
-	if err := t.api.call(ctx, "getMe", nil, &t.me); err != nil {
-		return err
+	if t.me.ID == 0 {
+		if err := t.api.call(ctx, "getMe", nil, &t.me); err != nil {
+			return err
+		}
 	}
 	if t.o.Webhook != "" {
 		return t.hook(ctx, take)
 	}
-	// A webhook that is set makes polling fail for ever.
-	if err := t.api.call(ctx, "deleteWebhook", map[string]any{}, nil); err != nil {
-		return err
+	if !t.polls { // a webhook that is set makes polling fail for ever
+		if err := t.api.call(ctx, "deleteWebhook", map[string]any{}, nil); err != nil {
+			return err
+		}
+		t.polls = true
 	}
 	next := int64(0)
 	if cursor != "" {
@@ -91,8 +98,10 @@ func (t *Telegram) Receive(ctx context.Context, cursor string, take func(Incomin
 	}
 	for ctx.Err() == nil {
 		var raw []json.RawMessage
-		err := t.api.call(ctx, methodPoll, pollParams(next, t.o.Poll), &raw)
-		if err != nil {
+		if err := t.api.call(ctx, methodPoll, pollParams(next, t.o.Poll), &raw); err != nil {
+			if e := (*apiError)(nil); errors.As(err, &e) && e.Code == http.StatusConflict {
+				t.polls = false
+			}
 			return err
 		}
 		for _, u := range t.inOrder(raw) {
