@@ -26,6 +26,8 @@ type Files struct {
 	// Skip names what a walk through a directory leaves out: a directory may be
 	// searched although a file in it may not be read. Nil: nothing.
 	Skip func(path string) bool
+	// PrivateTags are the tags that keep a note on this machine.
+	PrivateTags []string
 }
 
 // maxFile is the largest file a tool reads.
@@ -199,22 +201,23 @@ func (f Files) writeNote(ctx context.Context, c Call) (Outcome, error) {
 		content += "\n"
 	}
 	return f.change(ctx, c, "write-note", func(s spot) (string, error) {
-		return fmt.Sprintf("Wrote %s (%d bytes).", c.Text("FILEPATH"), len(content)), s.write([]byte(content), nil)
+		text := f.note(turnOf(ctx), s.path, []byte(content))
+		return fmt.Sprintf("Wrote %s (%d bytes).", c.Text("FILEPATH"), len(text)), s.write(text, nil)
 	})
 }
 
 func (f Files) writeFile(ctx context.Context, c Call) (Outcome, error) {
-	content := c.Text("CONTENT")
 	return f.change(ctx, c, "write-file", func(s spot) (string, error) {
-		said := fmt.Sprintf("Wrote %s (%d bytes).", c.Text("FILEPATH"), len(content))
+		text := f.note(turnOf(ctx), s.path, []byte(c.Text("CONTENT")))
+		said := fmt.Sprintf("Wrote %s (%d bytes).", c.Text("FILEPATH"), len(text))
 		if !s.taken() {
-			return said, s.write([]byte(content), nil)
+			return said, s.write(text, nil)
 		}
 		_, was, err := s.read()
 		if err != nil {
 			return "", err
 		}
-		return said, s.write([]byte(content), was)
+		return said, s.write(text, was)
 	})
 }
 
@@ -233,7 +236,7 @@ func (f Files) replaceInFile(ctx context.Context, c Call) (Outcome, error) {
 		}
 		at := bytes.Index(data, from)
 		said := fmt.Sprintf("Replaced line %d of %s.", 1+bytes.Count(data[:at], []byte("\n")), c.Text("FILEPATH"))
-		return said, s.write(slices.Concat(data[:at], to, data[at+len(from):]), was)
+		return said, s.write(f.note(turnOf(ctx), s.path, slices.Concat(data[:at], to, data[at+len(from):])), was)
 	})
 }
 

@@ -1,7 +1,9 @@
 package act
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -52,6 +54,43 @@ func (m Memex) relabel(t Turn, v *memory.View, o memory.Object, c Call) []memory
 		out = append(out, memory.Change{Kind: memory.SetTags, Tags: append(slices.Clone(tags), m.PrivateTags[0])})
 	}
 	return out
+}
+
+// note is the text of a file a turn writes. Of an Org file the labels are part:
+// they stand in front, where all its headings inherit them.
+func (f Files) note(t Turn, path string, text []byte) []byte {
+	if !strings.HasSuffix(path, ".org") {
+		return text
+	}
+	var head []byte
+	if t.Taint.Untrusted && !hasKeyword(text, "#+property:", strings.ToLower(originKey)) {
+		head = fmt.Appendf(head, "#+PROPERTY: %s %s\n", originKey, t.origin())
+	}
+	if t.Taint.Private && len(f.PrivateTags) > 0 && !hasKeyword(text, "#+filetags:", strings.ToLower(f.PrivateTags[0])) {
+		head = fmt.Appendf(head, "#+FILETAGS: :%s:\n", f.PrivateTags[0])
+	}
+	at := 0
+	if rest, ok := bytes.CutPrefix(text, []byte(":PROPERTIES:\n")); ok { // a file's drawer must stay the first thing in it
+		if drawer, _, found := bytes.Cut(rest, []byte(":END:\n")); found {
+			at = len(":PROPERTIES:\n") + len(drawer) + len(":END:\n")
+		}
+	}
+	return slices.Concat(text[:at], head, text[at:])
+}
+
+// hasKeyword reports whether a line in front of the first heading has a keyword with
+// that word in its value.
+func hasKeyword(text []byte, keyword, word string) bool {
+	for line := range bytes.Lines(text) {
+		if bytes.HasPrefix(line, []byte("*")) {
+			return false
+		}
+		value, ok := strings.CutPrefix(strings.ToLower(strings.TrimSpace(string(line))), keyword)
+		if ok && slices.Contains(strings.FieldsFunc(value, func(r rune) bool { return r == ' ' || r == ':' }), word) {
+			return true
+		}
+	}
+	return false
 }
 
 // keepsLabels refuses an edit that would take a label off: that is for the person's

@@ -3,6 +3,7 @@ package act
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +24,31 @@ type Memex struct {
 	// PrivateTags mark what must not leave this machine. The first is put on what
 	// a turn writes that has read such text.
 	PrivateTags []string
+	// Closed names files whose headings no action changes, whatever the gates were
+	// told of a heading that has moved since. Nil: none.
+	Closed func(path string) bool
+}
+
+// Holding are the files, by their whole path, in which the heading stands that an
+// action means by an id, a title or a file's name.
+func (m Memex) Holding(name string) []string {
+	o, err := destination(m.Store.View(), name)
+	if err != nil {
+		return nil // then there is nothing to change either
+	}
+	return []string{m.path(o)}
+}
+
+func (m Memex) path(o memory.Object) string {
+	return filepath.Join(m.Store.Root(), filepath.FromSlash(o.File))
+}
+
+// open refuses headings of a closed file.
+func (m Memex) open(o memory.Object) error {
+	if m.Closed != nil && m.Closed(m.path(o)) {
+		return fmt.Errorf("%s belongs to the policy or the record, which no action changes", o.File)
+	}
+	return nil
 }
 
 // listed is how many headings a tool shows when it is not told.
@@ -72,7 +98,7 @@ func (m Memex) Tools() []Tool {
 			Name: "org-edit", Effect: proto.WriteMemory, Doc: "Change one heading: its state, dates, tags, title, text or a property; add a heading below it, move it, archive it.",
 			Params: []proto.Param{
 				{Name: "ID", Type: proto.Text, Means: proto.Node, Doc: "the heading's id"},
-				{Name: "HEADING", Type: proto.Text, Doc: "its title, when the id is not known and no other heading has it"},
+				{Name: "HEADING", Type: proto.Text, Means: proto.Node, Doc: "its title, when the id is not known and no other heading has it"},
 				{Name: "TODO", Type: proto.Text, Doc: "the new state, such as DONE"},
 				{Name: "DEADLINE", Type: proto.Text, Doc: "a date, YYYY-MM-DD, or empty to remove it"},
 				{Name: "SCHEDULED", Type: proto.Text, Doc: "a date, YYYY-MM-DD, or empty to remove it"},
@@ -83,7 +109,7 @@ func (m Memex) Tools() []Tool {
 				{Name: "PROPERTY", Type: proto.Text, Doc: "the name of a property to set, or to remove when there is no value"},
 				{Name: "VALUE", Type: proto.Text, Means: proto.Content, Doc: "the property's value"},
 				{Name: "CHILD", Type: proto.Text, Means: proto.Content, Doc: "the title of a heading to add below"},
-				{Name: "REFILE-TO", Type: proto.Text, Doc: "where to move it: a heading's id or title, or a file of the memex"},
+				{Name: "REFILE-TO", Type: proto.Text, Means: proto.Node, Doc: "where to move it: a heading's id or title, or a file of the memex"},
 				{Name: "ARCHIVE", Type: proto.Flag, Doc: "move it to the archive of its file"},
 			},
 			Guard: func(c Call) error {

@@ -47,7 +47,7 @@ func (m Memex) edit(ctx context.Context, c Call) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	if err := m.keepsLabels(o, c); err != nil {
+	if err := errors.Join(m.open(o), m.keepsLabels(o, c)); err != nil {
 		return Outcome{}, err
 	}
 	t := turnOf(ctx)
@@ -118,6 +118,9 @@ func (m Memex) changes(t Turn, v *memory.View, o memory.Object, c Call) ([]memor
 	}
 	if to := c.Text("REFILE-TO"); to != "" {
 		target, err := destination(v, to)
+		if err == nil {
+			err = m.open(target)
+		}
 		if err != nil {
 			return nil, err
 		}

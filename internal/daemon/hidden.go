@@ -176,3 +176,12 @@ func touches(dir string, roots []string) bool {
 func inside(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
+
+// own is what decides about the agent and records what it did: no action's business.
+func (d *Daemon) own() []string {
+	out := d.hidden()
+	for _, f := range append([]string{plansFile, plansFile + "_archive"}, policyFiles...) {
+		out = append(out, filepath.Join(d.s.MemexDir, filepath.FromSlash(f)))
+	}
+	return out
+}

@@ -153,8 +153,8 @@ func (d *Daemon) witness(p flight.Plan) (happened, known bool) {
 // actuators are all that can be done.
 func (d *Daemon) actuators() (*act.Table, error) {
 	history := act.History{Files: d.undo, Memory: d.memory}
-	memex := act.Memex{Store: d.memory, Now: d.now, Inbox: inbox, Find: d.mirror.Search, PrivateTags: d.s.PrivacyTags}
-	files := act.Files{History: history, Label: d.label(memex), Skip: d.unreadable}
+	memex := act.Memex{Store: d.memory, Now: d.now, Inbox: inbox, Find: d.mirror.Search, PrivateTags: d.s.PrivacyTags, Closed: d.closed}
+	files := act.Files{History: history, Label: d.label(memex), Skip: d.unreadable, PrivateTags: d.s.PrivacyTags}
 	ours := slices.Concat(files.Tools(), memex.Tools(), history.Tools(), act.Web{}.Tools(), act.Plain())
 	tools, err := act.NewToolbox(append(ours, d.skillTools(ours)...)...)
 	if err != nil {
@@ -189,13 +189,9 @@ func (d *Daemon) hidden() []string {
 // basePolicy is the part of the policy that follows from the settings and from
 // what the kernel offers.
 func (d *Daemon) basePolicy() gate.Policy {
-	own := d.hidden()
-	for _, f := range append([]string{plansFile, plansFile + "_archive"}, policyFiles...) {
-		own = append(own, filepath.Join(d.s.MemexDir, filepath.FromSlash(f)))
-	}
 	return gate.Policy{
 		Home: d.s.Home, User: d.s.User, Cwd: d.s.MemexDir,
-		ReadRoots: []string{"/"}, WriteRoots: d.writeRoots(), Own: append(own, d.s.SocketPath),
+		ReadRoots: []string{"/"}, WriteRoots: d.writeRoots(), Own: append(d.own(), d.s.SocketPath),
 		Steering:      []string{filepath.Join(d.s.MemexDir, "system")},
 		Hosts:         d.s.Hosts,
 		LocalChannels: channels,

@@ -28,7 +28,7 @@ func (d *Daemon) unreadable(path string) bool { return sealedPlace(d.layout(), p
 
 // layout says what paths are on this machine.
 func (d *Daemon) layout() place.Layout {
-	return place.Layout{Home: d.s.Home, User: d.s.User, Own: d.hidden()}
+	return place.Layout{Home: d.s.Home, User: d.s.User, Own: d.own()}
 }
 
 // sealedPlace reports whether what lies there is not for reading unasked.
@@ -40,3 +40,6 @@ func sealedPlace(l place.Layout, path string) bool {
 	}
 	return false
 }
+
+// closed reports whether a file decides about the agent, or records what it did.
+func (d *Daemon) closed(path string) bool { return d.layout().Kind(path) == place.Own }

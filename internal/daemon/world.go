@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"passepartout/internal/act"
 	"passepartout/internal/gate"
 	"passepartout/internal/memory"
 	"passepartout/internal/place"
@@ -124,6 +125,11 @@ func (w world) Know(what, text string) []string {
 			return nil
 		}
 		return w.memory.Tags(text)
+	case "file":
+		if w.memory == nil {
+			return nil
+		}
+		return act.Memex{Store: w.memory}.Holding(text)
 	case "links":
 		return linkNames(text)
 	case "vault":

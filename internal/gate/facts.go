@@ -42,8 +42,9 @@ type World interface {
 	// credentials in it, a value of the vault as "vault:NAME". For "split": those
 	// that only show when texts, separated by NUL, are put together. For "tags": the tags,
 	// own and inherited, of a heading's id or of a path. For "vault": the text
-	// itself when it names an entry of the vault. For "links": other names of the
-	// file at a path, and "" for names that are not known.
+	// itself when it names an entry of the vault. For "file": the files in
+	// which the heading stands that an id, a title or a file's name means. For
+	// "links": other names of the file at a path, and "" for names that are not known.
 	Know(what, text string) []string
 }
 

@@ -100,9 +100,27 @@ func (s *setting) view(a proto.Action, f Facts) *view {
 				abs := v.layout.Resolve(s.policy.Cwd, text)
 				v.paths = append(v.paths, pathArg{one, abs, v.layout.Kind(abs)})
 			}
+			if p.Means == proto.Node {
+				v.paths = append(v.paths, v.holding(one)...)
+			}
 		}
 	}
 	return v
+}
+
+// holding are the files a heading stands in. Whoever changes the heading writes the
+// file, and a file can be what no action may write.
+func (v *view) holding(node arg) []pathArg {
+	means := proto.WritePath
+	if v.action.Spec().Effect == proto.ReadLocal {
+		means = proto.ReadPath
+	}
+	var out []pathArg
+	for _, file := range v.facts.World.Know("file", node.text) {
+		abs := v.layout.Resolve(v.policy.Cwd, file)
+		out = append(out, pathArg{arg{node.name, means, file}, abs, v.layout.Kind(abs)})
+	}
+	return out
 }
 
 // commands reports on the action's commands. They are judged when somebody asks,
