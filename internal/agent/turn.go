@@ -56,6 +56,7 @@ type turn struct {
 	token    string // of the plan being carried out, "" for none
 	direct   bool   // a client proposed the action itself; no engine reasons about it
 	refusal  bool   // the last thing proposed besides speaking was refused
+	failure  bool   // the last thing done did not work
 	ended    bool
 	thought  bool   // the engine was asked
 	shown    string // what clients were shown of the answer being judged
@@ -363,7 +364,7 @@ func (t *turn) outcome(ctx context.Context, out act.Outcome) phase {
 		t.finish(t.result(out), out.Text)
 		return done
 	}
-	t.refusal = false
+	t.refusal, t.failure = false, !out.OK
 	tool := t.ruling.Action().Spec().Tool
 	sensor := sexp.Keyword("TOOL-OUTPUT")
 	if !out.OK {
@@ -390,10 +391,11 @@ func (t *turn) outcome(ctx context.Context, out act.Outcome) phase {
 }
 
 // result is how a turn ends that ends with this outcome: an answer that only
-// reports a refusal is a refusal.
+// reports a refusal is a refusal. So with what did not work, if rules report it; a
+// model may have found another way, or answered what was asked.
 func (t *turn) result(out act.Outcome) Result {
 	switch {
-	case !out.OK:
+	case !out.OK, t.failure && t.ruling.Action().Cause().Proposer == "reflex":
 		return Failed
 	case t.refusal:
 		return Denied
