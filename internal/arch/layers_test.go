@@ -19,7 +19,7 @@ const module = "passepartout"
 // only.
 var layers = [][]string{
 	{"sexp", "org", "secret", "place", "host", "cron"},
-	{"proto", "lisp", "journal", "config", "vault", "backup", "shell", "sandbox", "undo"},
+	{"proto", "lisp", "journal", "record", "config", "vault", "backup", "shell", "sandbox", "undo"},
 	{"gate", "memory", "llm", "recall"},
 	{"act", "skill", "fovea", "flight", "gardener", "scribe"},
 	{"agent", "pulse", "channel", "channel/channeltest", "guard"},
@@ -39,7 +39,7 @@ var powers = map[string]power{
 	"net/http": {[]string{"llm", "sandbox", "channel", "channel/channeltest", "recall", "daemon"}, "the network is reached only through a backend, a channel or the filtering proxy"},
 	"net":      {[]string{"daemon", "sandbox", "channel", "channel/channeltest", "cmd/passepartout"}, "sockets are opened at the edge"},
 	"os": {
-		[]string{"memory", "act", "skill", "config", "journal", "vault", "backup", "sandbox", "undo", "recall", "flight", "pulse", "channel", "channel/channeltest", "daemon", "tui", "cmd/passepartout"},
+		[]string{"memory", "act", "skill", "config", "journal", "record", "vault", "backup", "sandbox", "undo", "recall", "flight", "pulse", "channel", "channel/channeltest", "daemon", "tui", "cmd/passepartout"},
 		"languages, gates and the loop are pure",
 	},
 	"unsafe":                        {[]string{"sandbox"}, "only a kernel interface needs it"},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"passepartout/internal/proto"
+	"passepartout/internal/record"
 	"passepartout/internal/sexp"
 )
 
@@ -99,7 +100,7 @@ type store struct {
 	now func() time.Time
 
 	mu  sync.Mutex // guards what follows; held while writing, so that records and state agree
-	log logFile
+	log *record.File
 	s   state
 }
 
@@ -107,24 +108,27 @@ func openStore(dir, name string, now func() time.Time) (*store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	st := &store{now: now, log: logFile{path: filepath.Join(dir, name+".log")}, s: state{
+	path := filepath.Join(dir, name+".log")
+	st := &store{now: now, s: state{
 		ids: map[string]time.Time{}, peers: map[string]Peer{}, strangers: map[string]Stranger{},
 	}}
-	if err := readLog(st.log.path, st.s.apply); err != nil {
-		return nil, err
+	if err := record.Read(path, st.s.apply); err != nil {
+		return nil, fmt.Errorf("what was answered is not known: %w", err)
 	}
-	return st, st.compact()
+	var err error
+	st.log, err = record.Create(path, st.kept())
+	return st, err
 }
 
 func (st *store) close() error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	return st.log.close()
+	return st.log.Close()
 }
 
 // write puts records on disk, and then into the state.
 func (st *store) write(records ...sexp.Plist) error {
-	if err := st.log.append(records...); err != nil {
+	if err := st.log.Append(true, records...); err != nil {
 		return err
 	}
 	for _, p := range records {
@@ -132,8 +136,8 @@ func (st *store) write(records ...sexp.Plist) error {
 			return err
 		}
 	}
-	if st.log.bytes > maxLog {
-		return st.compact()
+	if st.log.Size() > maxLog {
+		return st.log.Replace(st.kept())
 	}
 	return nil
 }
@@ -156,8 +160,8 @@ func (st *store) see(look func(s *state)) {
 	look(&st.s)
 }
 
-// compact writes the file anew, without what is over.
-func (st *store) compact() error {
+// kept are the records of the state, without what is over.
+func (st *store) kept() []sexp.Plist {
 	now := st.now()
 	for id, at := range st.s.ids {
 		if now.Sub(at) > keepIDs {
@@ -166,7 +170,7 @@ func (st *store) compact() error {
 	}
 	st.s.asks = slices.DeleteFunc(st.s.asks, func(a *asked) bool { return a.Over && now.Sub(a.At) > keepOver || now.Sub(a.At) > keepAsks })
 	st.s.forgetStrangers()
-	return st.log.replace(st.s.records())
+	return st.s.records()
 }
 
 func (s *state) forgetStrangers() {

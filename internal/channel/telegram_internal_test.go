@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"passepartout/internal/sexp"
 )
 
 // FuzzUpdate feeds the decoder whatever a service, or somebody who poses as it,
@@ -39,9 +41,8 @@ func FuzzUpdate(f *testing.F) {
 			in.Files[i].ID = Clean(in.Files[i].ID)
 		}
 		p := takenRecord(in, time.Unix(1, 0), false)
-		text, _, ok := unframe(frame(p))
-		if !ok || len(text) == 0 {
-			tt.Errorf("%+v cannot be recorded", in)
+		if again, err := sexp.ReadPlist([]byte(p.String()), sexp.Limits{}); err != nil || again.String() != p.String() {
+			tt.Errorf("%+v cannot be recorded: %v", in, err)
 		}
 	})
 }

@@ -3,19 +3,16 @@ package flight
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
-	"hash/crc32"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
 	"passepartout/internal/gate"
 	"passepartout/internal/proto"
+	"passepartout/internal/record"
 	"passepartout/internal/sexp"
 )
 
@@ -42,11 +39,10 @@ type Options struct {
 type Log struct {
 	o Options
 
-	mu    sync.Mutex // guards what follows; held while writing, so that records and states agree
-	file  *os.File   // nil for a log without a directory
+	mu    sync.Mutex   // guards what follows; held while writing, so that records and states agree
+	file  *record.File // nil for a log without a directory
 	plans map[string]*Plan
 	order []string // tokens, oldest first
-	fault error    // a write failed, so what is on disk is not known
 }
 
 // Open reads the log in a directory, or makes one. A torn end, which nobody was
@@ -61,88 +57,30 @@ func Open(o Options) (*Log, error) {
 		return nil, err
 	}
 	path := filepath.Join(o.Dir, logName)
-	raw, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	newest, err := l.load(raw)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	var newest time.Time
+	if err := record.Read(path, func(p sexp.Plist) error { return l.load(p, &newest) }); err != nil {
+		return nil, fmt.Errorf("what was carried out is not known: %w", err)
 	}
 	l.restoreDeadlines(newest)
-	if err := l.rewrite(path); err != nil {
-		return nil, err
-	}
-	return l, nil
+	return l, l.rewrite(path)
 }
 
-// frame is a record as it stands in the file: length, checksum, text.
-func frame(text []byte) []byte {
-	return fmt.Appendf(make([]byte, 0, len(text)+19), "%08x %08x %s\n", len(text), crc32.ChecksumIEEE(text), text)
-}
-
-// next takes the first record off raw; ok is false when there is no whole one. A
-// record that has its length and its end, and not its checksum, comes with its
-// text: that one is damaged, not torn.
-func next(raw []byte) (text, rest []byte, ok bool) {
-	const head = 18
-	if len(raw) < head {
-		return nil, nil, false
+// load takes a record in, and keeps the time of the newest.
+func (l *Log) load(pl sexp.Plist, newest *time.Time) error {
+	p, err := planOf(pl)
+	if err != nil {
+		return err
 	}
-	n, err1 := strconv.ParseUint(string(raw[:8]), 16, 32)
-	sum, err2 := strconv.ParseUint(string(raw[9:17]), 16, 32)
-	end := head + int(n)
-	if err1 != nil || err2 != nil || end >= len(raw) || raw[end] != '\n' {
-		return nil, nil, false
-	}
-	text = raw[head:end]
-	return text, raw[end+1:], uint64(crc32.ChecksumIEEE(text)) == sum
-}
-
-// load takes the records in. It returns the time of the newest.
-func (l *Log) load(raw []byte) (newest time.Time, err error) {
-	for n := 1; len(raw) > 0; n++ {
-		text, rest, ok := next(raw)
-		if !ok {
-			if text != nil || wholeRecordIn(raw) {
-				return newest, fmt.Errorf("record %d is damaged: what was carried out is not known; move the file away to start afresh", n)
-			}
-			return newest, nil // torn
-		}
-		pl, err := sexp.ReadPlist(text, sexp.Limits{})
-		if err != nil {
-			return newest, fmt.Errorf("record %d: %w", n, err)
-		}
-		p, err := planOf(pl)
-		if err != nil {
-			return newest, fmt.Errorf("record %d: %w", n, err)
-		}
-		for _, e := range p.times() {
-			if e.key != "EXPIRES" && e.at.After(newest) {
-				newest = *e.at
-			}
-		}
-		if old, ok := l.plans[p.Token]; ok && p.Turn.Len() == 0 {
-			p.Turn = old.Turn
-		}
-		l.put(p)
-		raw = rest
-	}
-	return newest, nil
-}
-
-// wholeRecordIn reports whether a whole record begins anywhere after a newline.
-func wholeRecordIn(raw []byte) bool {
-	for {
-		i := bytes.IndexByte(raw, '\n')
-		if i < 0 {
-			return false
-		}
-		raw = raw[i+1:]
-		if _, _, ok := next(raw); ok {
-			return true
+	for _, e := range p.times() {
+		if e.key != "EXPIRES" && e.at.After(*newest) {
+			*newest = *e.at
 		}
 	}
+	if old, ok := l.plans[p.Token]; ok && p.Turn.Len() == 0 {
+		p.Turn = old.Turn
+	}
+	l.put(p)
+	return nil
 }
 
 func (l *Log) put(p Plan) {
@@ -189,34 +127,13 @@ func (l *Log) rewrite(path string) error {
 	}
 	slices.Reverse(kept)
 	l.order = kept
-	var buf bytes.Buffer
-	for _, token := range l.order {
-		buf.Write(frame([]byte(l.plans[token].Plist().String())))
+	records := make([]sexp.Plist, len(l.order))
+	for i, token := range l.order {
+		records[i] = l.plans[token].Plist()
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), logName+".*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(buf.Bytes())
-	if err = errors.Join(err, f.Sync()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err == nil {
-		err = syncDir(filepath.Dir(path))
-	}
-	if err != nil {
-		return errors.Join(err, f.Close(), os.Remove(f.Name()))
-	}
-	l.file = f
-	return nil
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	var err error
+	l.file, err = record.Create(path, records)
+	return err
 }
 
 // Close lets go of the file.
@@ -226,26 +143,19 @@ func (l *Log) Close() error {
 	if l.file == nil {
 		return nil
 	}
-	err := l.file.Close()
-	l.file, l.fault = nil, errors.New("the log of plans is closed")
-	return err
+	return l.file.Close()
 }
 
 // write puts a plan on disk, and then into memory. After a failed write nothing
 // more is accepted: half a record may be in the file.
 func (l *Log) write(p Plan, whole bool) error {
-	if l.fault != nil {
-		return l.fault
-	}
 	if l.file != nil {
 		rec := p
 		if !whole {
 			rec.Turn = sexp.Plist{}
 		}
-		_, err := l.file.Write(frame([]byte(rec.Plist().String())))
-		if err = errors.Join(err, l.file.Sync()); err != nil {
-			l.fault = fmt.Errorf("the log of plans cannot be written: %w", err)
-			return l.fault
+		if err := l.file.Append(true, rec.Plist()); err != nil {
+			return fmt.Errorf("the log of plans: %w", err)
 		}
 	}
 	if p.State.Ended() && p.State != Denied { // a denial can still be withdrawn

@@ -3,17 +3,14 @@ package pulse
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
-	"hash/crc32"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
+	"passepartout/internal/record"
 	"passepartout/internal/sexp"
 )
 
@@ -158,8 +155,8 @@ type past struct {
 
 // A Log is the record of runs. It is safe for concurrent use.
 type Log struct {
-	mu    sync.Mutex // guards what follows; held while writing, so that file and memory agree
-	file  *os.File   // nil: forgotten when the program ends
+	mu    sync.Mutex   // guards what follows; held while writing, so that file and memory agree
+	file  *record.File // nil: forgotten when the program ends
 	jobs  map[string]*past
 	runs  map[string]*Run
 	fault error // a write failed, so what is on disk is not known
@@ -177,73 +174,17 @@ func OpenLog(dir string) (*Log, error) {
 		return nil, err
 	}
 	path := filepath.Join(dir, logName)
-	raw, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	if err := l.load(raw); err != nil {
-		return nil, fmt.Errorf("%s: %w; move the file away to start afresh", path, err)
+	err := record.Read(path, func(p sexp.Plist) error {
+		r, err := runOf(p)
+		if err == nil {
+			l.take(r)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("what was run is not known: %w", err)
 	}
 	return l, l.rewrite(path)
-}
-
-// frame is a record as it stands in the file: length, checksum, text.
-func frame(dst, text []byte) []byte {
-	return fmt.Appendf(dst, "%08x %08x %s\n", len(text), crc32.ChecksumIEEE(text), text)
-}
-
-// unframe takes the first record off raw. Without a whole one it returns false; a
-// record that is whole and not what was written comes with its text.
-func unframe(raw []byte) (text, rest []byte, ok bool) {
-	const head = 18
-	if len(raw) < head {
-		return nil, nil, false
-	}
-	n, err1 := strconv.ParseUint(string(raw[:8]), 16, 32)
-	sum, err2 := strconv.ParseUint(string(raw[9:17]), 16, 32)
-	end := head + int(n)
-	if err1 != nil || err2 != nil || end >= len(raw) || raw[end] != '\n' {
-		return nil, nil, false
-	}
-	text = raw[head:end]
-	return text, raw[end+1:], uint64(crc32.ChecksumIEEE(text)) == sum
-}
-
-func (l *Log) load(raw []byte) error {
-	for n := 1; len(raw) > 0; n++ {
-		text, rest, ok := unframe(raw)
-		if !ok {
-			if text != nil || wholeAfter(raw) {
-				return fmt.Errorf("record %d is damaged: what was run is not known", n)
-			}
-			return nil // torn
-		}
-		p, err := sexp.ReadPlist(text, sexp.Limits{})
-		if err != nil {
-			return fmt.Errorf("record %d: %w", n, err)
-		}
-		r, err := runOf(p)
-		if err != nil {
-			return fmt.Errorf("record %d: %w", n, err)
-		}
-		l.take(r)
-		raw = rest
-	}
-	return nil
-}
-
-// wholeAfter reports whether a whole record begins after some newline.
-func wholeAfter(raw []byte) bool {
-	for {
-		i := bytes.IndexByte(raw, '\n')
-		if i < 0 {
-			return false
-		}
-		raw = raw[i+1:]
-		if _, _, ok := unframe(raw); ok {
-			return true
-		}
-	}
 }
 
 // take puts a record into memory.
@@ -296,7 +237,7 @@ func (l *Log) trim(p *past) {
 
 // rewrite replaces the file by what is remembered, and opens it for appending.
 func (l *Log) rewrite(path string) error {
-	var buf []byte
+	var records []sexp.Plist
 	left := keepRuns
 	for _, id := range l.jobNames() {
 		p := l.jobs[id]
@@ -306,27 +247,14 @@ func (l *Log) rewrite(path string) error {
 		}
 		left -= len(p.runs)
 		for _, r := range p.runs {
-			buf = frame(buf, []byte(r.Plist().String()))
+			records = append(records, r.Plist())
 		}
 		// What is remembered of a job may be later than the runs that are left.
-		buf = frame(buf, []byte(Run{ID: "seen", Job: id, State: Seen, Timing: p.timing, At: p.horizon}.Plist().String()))
+		records = append(records, Run{ID: "seen", Job: id, State: Seen, Timing: p.timing, At: p.horizon}.Plist())
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), logName+".*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(buf)
-	if err = errors.Join(err, f.Sync()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err == nil {
-		err = syncDir(filepath.Dir(path))
-	}
-	if err != nil {
-		return errors.Join(err, f.Close(), os.Remove(f.Name()))
-	}
-	l.file = f
-	return nil
+	var err error
+	l.file, err = record.Create(path, records)
+	return err
 }
 
 func (l *Log) jobNames() []string {
@@ -336,14 +264,6 @@ func (l *Log) jobNames() []string {
 	}
 	slices.Sort(out)
 	return out
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // Put records runs. With durable they are on disk when it returns; without, they
@@ -356,19 +276,15 @@ func (l *Log) Put(durable bool, runs ...Run) error {
 		return l.fault
 	}
 	if l.file != nil {
-		var buf []byte
+		records := make([]sexp.Plist, len(runs))
 		for i := range runs {
 			if t := runs[i].Text; len(t) > maxText {
 				runs[i].Text = string(bytes.ToValidUTF8([]byte(t[:maxText]), nil)) + "…"
 			}
-			buf = frame(buf, []byte(runs[i].Plist().String()))
+			records[i] = runs[i].Plist()
 		}
-		_, err := l.file.Write(buf)
-		if err == nil && durable {
-			err = l.file.Sync()
-		}
-		if err != nil {
-			l.fault = fmt.Errorf("the record of runs cannot be written: %w", err)
+		if err := l.file.Append(durable, records...); err != nil {
+			l.fault = fmt.Errorf("the record of runs: %w", err)
 			return l.fault
 		}
 	}
@@ -385,9 +301,7 @@ func (l *Log) Close() error {
 	if l.file == nil {
 		return nil
 	}
-	err := errors.Join(l.file.Sync(), l.file.Close())
-	l.file, l.fault = nil, errors.New("the record of runs is closed")
-	return err
+	return l.file.Close()
 }
 
 // past is what is known of a job.
