@@ -31,6 +31,7 @@ type conn struct {
 	nc     net.Conn
 	origin proto.Origin
 	out    *queue
+	edits  bool // can be asked to change a buffer
 }
 
 // serve talks to one client until either side is done. It returns when both of
@@ -44,6 +45,7 @@ func (d *Daemon) serve(nc net.Conn, who proto.Origin, auth bool) {
 	}()
 	err := c.read(auth)
 	d.hub.leave(c)
+	d.asked.leave(c)
 	if frame := (*proto.FrameError)(nil); errors.As(err, &frame) {
 		c.send(proto.ErrorMessage(frame.Code, frame.Err.Error()))
 	} else if err != nil && !quietEnd(err) {
@@ -139,6 +141,7 @@ func (c *conn) handshake(r *proto.Reader, auth bool) error {
 	if slices.Contains(channels, h.Client) {
 		c.origin.Channel = h.Client
 	}
+	c.edits = h.Client == editor && slices.Contains(h.Capabilities, canEdit)
 	return nil
 }
 

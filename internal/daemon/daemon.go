@@ -121,6 +121,7 @@ type Daemon struct {
 	edits   edits               // which text of the memex is the agent's own
 	stirred chan struct{}       // the memex has changed
 	hub     *hub
+	asked   editsAsked // of editors, and not answered yet
 
 	gateways    []*channel.Gateway
 	remoteNames []string // of the gateways, in the same order

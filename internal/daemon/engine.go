@@ -281,7 +281,7 @@ func (d *Daemon) prompt() agent.Prompt {
 			return fmt.Sprintf("%d gates judge; policy %.12s; models for this: %s", len(d.policy.chain().Gates()), d.policy.chain().Policy().String(),
 				strings.Join(d.engine.Choice(context.Background(), llm.Purpose{Tier: llm.Cognition, Slot: llm.Chat}), ", "))
 		},
-		Offer: func(v proto.Verb) bool { return !d.policy.forbids(v) },
+		Offer: d.offers,
 	}
 }
 

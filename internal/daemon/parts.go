@@ -170,9 +170,12 @@ func (d *Daemon) actuators() (*act.Table, error) {
 		act.Tests{Shell: shell},
 		act.Planner{},
 		act.Speaker{Channel: "system", Deliver: d.broadcast},
+		act.Editor{Channel: editor, Ask: d.askEditor},
 	}
 	for _, c := range slices.Concat(channels, remote) {
-		all = append(all, act.Speaker{Channel: c}) // in-band: the turn's reply is the message
+		if c != editor {
+			all = append(all, act.Speaker{Channel: c}) // in-band: the turn's reply is the message
+		}
 	}
 	return act.NewTable(all...)
 }

@@ -63,6 +63,7 @@ var questions = []question{
 	{name: "context", waits: true, answer: answerContext},
 	{name: "recall", waits: true, answer: answerRecall},
 	{name: "recall-status", answer: answerRecallStatus},
+	{name: "edited", answer: answerEdited},
 	{name: "gateways", answer: answerGateways},
 	{name: "gateway-pair", answer: answerGatewayPair},
 	{name: "gateway-unpair", answer: answerGatewayUnpair},
