@@ -192,7 +192,7 @@ heading is not reported, and the commands on subtrees refuse it."
         (when (passepartout-wire-up-p) (passepartout--join (current-buffer)))
         (setq passepartout--loading t)
         (let ((chat (current-buffer)))
-          (passepartout-wire-ask :history session (lambda (m) (passepartout--past chat m)) :count 100))
+          (passepartout-wire-ask :conversation session (lambda (m) (passepartout--past chat m)) :count 100))
         (current-buffer))))
 
 (defun passepartout--join (chat)
@@ -207,9 +207,11 @@ heading is not reported, and the commands on subtrees refuse it."
     (with-current-buffer chat
       (passepartout--writing
         (goto-char passepartout--top)
-        (dolist (said (plist-get (plist-get message :payload) :messages))
-          (let ((mine (eq (plist-get said :role) :user)))
-            (passepartout--insert (if mine "* You\n" "* Passepartout\n"))
+        (dolist (said (plist-get (plist-get message :payload) :said))
+          (pcase (plist-get said :who)
+            ("you" (passepartout--insert "* You\n" 'passepartout-you))
+            ("agent" (passepartout--insert "* Passepartout\n")))
+          (unless (equal (plist-get said :who) "gates")
             (passepartout--insert (concat (passepartout--org (plist-get said :text)) "\n"))))
         ;; Both markers stood here when nothing else had been said yet.
         (set-marker passepartout--top (point)))

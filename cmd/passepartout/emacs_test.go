@@ -156,12 +156,6 @@ func TestTheEmacsClientAgainstTheRealDaemon(t *testing.T) {
 
 func TestTheEmacsClientCompilesWithoutWarningsAndItsDocumentationIsInOrder(t *testing.T) {
 	c := exec.Command(emacsOf(t), "-Q", "--batch", "-L", filepath.Join("..", "..", "emacs"), "-l", filepath.Join("..", "..", "emacs", "test", "lint.el"))
-	if extra := os.Getenv("PACKAGE_LINT"); extra != "" { // directories to load package-lint from
-		c.Args = append(c.Args[:3:3], c.Args[3:]...)
-		for _, dir := range filepath.SplitList(extra) {
-			c.Args = append(c.Args[:3:3], append([]string{"-L", dir}, c.Args[3:]...)...)
-		}
-	}
 	out, err := c.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

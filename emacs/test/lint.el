@@ -9,6 +9,8 @@
 
 ;;; Code:
 
+(dolist (dir (file-expand-wildcards "/usr/share/emacs/site-lisp/elpa*/*-*"))
+  (add-to-list 'load-path dir))
 (require 'checkdoc)
 (require 'bytecomp)
 

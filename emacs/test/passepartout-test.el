@@ -235,7 +235,7 @@
     (should (equal 0 (car (passepartout-test-cli "approve" (plist-get (car (plist-get (passepartout-test-ask :approvals) :pending)) :token)))))
     (passepartout-test-until (string-match-p "the stove" (passepartout-test-text (passepartout-test-memex "inbox/inbox.org"))))
     (passepartout-test-until (progn (passepartout--refresh-asks) (not (string-match-p "Approve once" (passepartout-test-said)))))
-    (should (string-match-p "keep the table in mind" (cadr (passepartout-test-cli "send" "-s" "shared" "(:TYPE :REQUEST :PAYLOAD (:ACTION :HISTORY))"))))))
+    (should (string-match-p "keep the table in mind" (cadr (passepartout-test-cli "send" "-s" "shared" "(:TYPE :REQUEST :PAYLOAD (:ACTION :CONVERSATION))"))))))
 
 (ert-deftest passepartout-test-a-session-survives-emacs ()
   (passepartout-test-in "kept"
