@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -69,11 +70,11 @@ func (m *editorModel) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		rw.(http.Flusher).Flush()
 	}
 	last := req.Messages[len(req.Messages)-1]
-	m.answer(last.Role, last.Content, say)
+	m.answer(r.Context(), last.Role, last.Content, say)
 	_, _ = io.WriteString(rw, "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
 }
 
-func (m *editorModel) answer(role, text string, say func(string)) {
+func (m *editorModel) answer(ctx context.Context, role, text string, say func(string)) {
 	m.t.Logf("model hears %s: %.300q", role, text)
 	for _, s := range modelSays {
 		if role == "user" && strings.Contains(text, s.heard) {
@@ -86,7 +87,7 @@ func (m *editorModel) answer(role, text string, say func(string)) {
 	case role == "user" && strings.Contains(text, "tell me a long story"):
 		say(strings.Repeat("This is the first part of it. ", 20))
 		for range 6000 {
-			if _, err := os.Stat(m.goOn); err == nil {
+			if _, err := os.Stat(m.goOn); err == nil || ctx.Err() != nil {
 				break
 			}
 			time.Sleep(10 * time.Millisecond)

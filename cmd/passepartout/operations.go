@@ -6,6 +6,6 @@ import "github.com/spf13/cobra"
 func (a *app) operations() []*cobra.Command {
 	return []*cobra.Command{
 		a.setupCommand(), a.serviceCommand(), a.vaultCommand(), a.backupCommand(), a.restoreCommand(),
-		a.importCommand(), a.exportCommand(), a.manCommand(), a.sbomCommand(),
+		a.importCommand(), a.exportCommand(), a.manCommand(), a.sbomCommand(), a.acpCommand(),
 	}
 }

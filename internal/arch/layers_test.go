@@ -23,7 +23,7 @@ var layers = [][]string{
 	{"gate", "memory", "llm", "recall"},
 	{"act", "skill", "fovea", "flight", "gardener", "scribe"},
 	{"agent", "pulse", "channel", "channel/channeltest", "guard"},
-	{"daemon", "tui"},
+	{"daemon", "tui", "acp"},
 	{"cmd/passepartout"},
 }
 
@@ -53,6 +53,7 @@ var spawners = []string{"sandbox", "cmd/passepartout"}
 // blind lists packages that must not see a package although it is lower.
 var blind = map[string][]string{
 	"tui":  {"agent", "gate", "memory", "llm", "act", "skill", "lisp", "config"},
+	"acp":  {"agent", "gate", "memory", "llm", "act", "skill", "lisp", "config"},
 	"gate": {"memory", "lisp"},
 	"llm":  {"sexp", "proto"},
 }

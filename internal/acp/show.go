@@ -1,0 +1,103 @@
+package acp
+
+import (
+	"fmt"
+	"strings"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"passepartout/internal/sexp"
+)
+
+// kinds of tool calls by verb, for the editor's icons.
+var kinds = map[string]sdk.ToolKind{
+	"tool.read-file": sdk.ToolKindRead, "tool.list-directory": sdk.ToolKindRead, "tool.agenda": sdk.ToolKindRead,
+	"tool.memory-search": sdk.ToolKindSearch, "tool.org-find-headline": sdk.ToolKindSearch,
+	"tool.find-files": sdk.ToolKindSearch, "tool.search-files": sdk.ToolKindSearch,
+	"tool.write-file": sdk.ToolKindEdit, "tool.replace-in-file": sdk.ToolKindEdit, "tool.write-note": sdk.ToolKindEdit,
+	"tool.capture": sdk.ToolKindEdit, "tool.org-edit": sdk.ToolKindEdit, "tool.undo": sdk.ToolKindEdit, "tool.redo": sdk.ToolKindEdit,
+	"shell.run": sdk.ToolKindExecute, "tests.run": sdk.ToolKindExecute, "tool.eval-form": sdk.ToolKindExecute,
+	"tool.web-fetch": sdk.ToolKindFetch, "plan.steps": sdk.ToolKindThink,
+}
+
+func kind(name string) sdk.ToolKind {
+	if k, ok := kinds[name]; ok {
+		return k
+	}
+	return sdk.ToolKindOther
+}
+
+// title is an action on one line.
+func title(name string, args sexp.Plist) string {
+	const most = 120
+	line := name
+	for _, e := range args.Pairs() {
+		if s, ok := e.Value.(sexp.String); ok {
+			line += " " + string(s)
+		}
+	}
+	r := []rune(strings.Join(strings.Fields(line), " "))
+	if len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return string(r)
+}
+
+// raw is a property list for programs: strings as they are, the rest printed.
+func raw(args sexp.Plist) map[string]any {
+	out := map[string]any{}
+	for _, e := range args.Pairs() {
+		name := strings.ToLower(string(e.Key))
+		if s, ok := e.Value.(sexp.String); ok {
+			out[name] = string(s)
+		} else {
+			out[name] = e.Value.String()
+		}
+	}
+	return out
+}
+
+// verdicts say how the gates ruled, and how to learn more.
+func verdicts(t sexp.Plist) string {
+	line := "gates: " + strings.ToLower(string(t.Sub("TRACE").Word("DECISION")))
+	for _, v := range rows(t.Sub("TRACE"), "VERDICTS") {
+		if v.Word("DECISION") != "ALLOW" {
+			line += fmt.Sprintf("\n%s (%s): %s", v.Text("GATE"), v.Text("CODE"), v.Text("REASON"))
+		}
+	}
+	return line + "\npassepartout why " + t.Text("ID")
+}
+
+// question is what a person must know to decide.
+func question(q sexp.Plist) string {
+	var b strings.Builder
+	b.WriteString(q.Text("WHY"))
+	for _, e := range q.Sub("ARGS").Pairs() {
+		fmt.Fprintf(&b, "\n%s: %s", strings.ToLower(string(e.Key)), e.Value)
+	}
+	for _, s := range rows(q, "STEPS") {
+		fmt.Fprintf(&b, "\n- %s %s (%s)", s.Text("NAME"), s.Sub("ARGS"), strings.ToLower(string(s.Word("DECISION"))))
+	}
+	v, _ := q.Get("REASONS")
+	l, _ := v.(sexp.List)
+	for _, r := range l.Items() {
+		if s, ok := r.(sexp.String); ok {
+			fmt.Fprintf(&b, "\nasked because %s", string(s))
+		}
+	}
+	fmt.Fprintf(&b, "\nuntil %s", q.Text("EXPIRES"))
+	return b.String()
+}
+
+// plan shows the steps of a proposal.
+func plan(steps []sexp.Plist) sdk.SessionUpdate {
+	entries := make([]sdk.PlanEntry, len(steps))
+	for i, s := range steps {
+		name := s.Text("TOOL")
+		if name == "" {
+			name = strings.ToLower(string(s.Word("TARGET")))
+		}
+		entries[i] = sdk.PlanEntry{Content: title(name, s.Sub("ARGS")), Priority: sdk.PlanEntryPriorityMedium, Status: sdk.PlanEntryStatusPending}
+	}
+	return sdk.UpdatePlan(entries...)
+}
