@@ -90,7 +90,7 @@ func turn(c *proto.Client, text string) bool {
 }
 
 // rss is a process's resident memory in KiB.
-func rss(b *testing.B, pid int) int {
+func rss(b testing.TB, pid int) int {
 	b.Helper()
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

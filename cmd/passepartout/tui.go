@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -66,6 +67,9 @@ func (a *app) tuiWith(ctx context.Context, session, theme string) error {
 	if err := os.MkdirAll(cfg.StateDir, 0o700); err != nil {
 		return err
 	}
+	// A window that stays open for weeks should be small rather than quick to
+	// collect: text that has scrolled by is most of what it holds.
+	debug.SetGCPercent(clientGC)
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP, syscall.SIGTERM)
 	defer stop()
 	watched := make(chan struct{})
@@ -83,12 +87,16 @@ func (a *app) tuiWith(ctx context.Context, session, theme string) error {
 			return screenConn{c}, nil
 		},
 		Session: session, Assistant: cfg.Assistant, Theme: theme, ASCII: !utf8Locale(a.getenv), Mouse: true,
-		Links: a.getenv("TERM") != "linux",
+		Links:   a.getenv("TERM") != "linux",
 		History: filepath.Join(cfg.StateDir, "history"), Draft: filepath.Join(cfg.StateDir, "draft"),
 		Editor: a.editor(), TempDir: cfg.StateDir,
 		Input: a.in, Output: a.out, Environ: a.environ,
 	})
 }
+
+// clientGC is by how much of what is in use the client's memory may grow before it
+// is collected, in percent.
+const clientGC = 10
 
 // terminalPoll is how often the client looks whether its terminal is still there.
 const terminalPoll = 2 * time.Second

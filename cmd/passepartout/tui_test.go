@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -359,13 +360,102 @@ func TestTheTerminalClientShowsOutputAsItComes(t *testing.T) {
 	t.Parallel()
 	x := newTerminal(t, 100, 30)
 	x.say("run sh -c 'echo first; sleep 30'")
-	x.wait("first", "y allow once")
-	if strings.Contains(x.screen(), "y allow once") {
+	printed := regexp.MustCompile(`(?m)^ +first$`)
+	x.until("the first line of a command that still runs, or a question", func(s string) bool {
+		return printed.MatchString(s) || strings.Contains(s, "y allow once")
+	})
+	if strings.Contains(x.screen(), "y allow once") { // there is no sandbox here
 		x.keys("y")
-		x.wait("    first")
+		x.until("the first line of a command that still runs", printed.MatchString)
 	}
 	x.keys("Escape")
 	x.wait("interrupted")
 	x.say("/quit")
 	x.wait("it left with 0")
+}
+
+func TestTheTerminalClientEditsAsAShellDoes(t *testing.T) {
+	t.Parallel()
+	x := newTerminal(t, 100, 40)
+	x.write("what is due\\")
+	x.keys("Enter")
+	x.say("this week?")
+	x.wait("Cut back the raspberries")
+	x.wait("│ this week?")
+	x.keys("Up")
+	x.wait("› what is due")
+	x.keys("C-c")
+	x.gone("› what is due")
+	x.write("one two three")
+	x.keys("C-w")
+	x.gone("three")
+	x.keys("C-a", "C-k")
+	x.gone("one two")
+
+	x.do("set-buffer", "a pasted\nsecond line\n")
+	x.do("paste-buffer", "-p")
+	x.wait("second line")
+	x.keys("C-c")
+	x.gone("second line")
+
+	x.keys("?")
+	x.wait("Ctrl+P")
+	x.keys("PPage")
+	x.wait("more below")
+	x.keys("C-End")
+	x.gone("more below")
+	x.write("\x1b[<64;10;10M") // the wheel, up
+	x.wait("more below")
+	x.keys("C-End")
+	for _, name := range []string{"light", "contrast", "mono", "dark"} {
+		x.say("/theme " + name)
+		x.wait("Theme: " + name)
+	}
+	x.say("/new")
+	x.wait("A new conversation")
+	for _, c := range []struct{ say, want string }{
+		{"/compact", "makes room by itself"}, {"/doctor", "passepartout doctor"}, {"/skills", "Failures"}, {"/jobs", "jobs"}, {"/cost", "Spent today"},
+		{"/models", "cognition"}, {"/permissions", "permissions.org"},
+	} {
+		x.say("/clear")
+		x.say(c.say)
+		x.wait(c.want)
+	}
+	x.keys("q")
+	x.keys("C-d")
+	x.wait("it left with 0")
+}
+
+func TestTheTerminalClientLosesNothingOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip("this system has no disk that is always full")
+	}
+	x := newTerminal(t, 100, 40)
+	if err := os.Symlink("/dev/full", filepath.Join(filepath.Dir(x.lock()), "history")); err != nil {
+		t.Fatal(err)
+	}
+	x.say("what is due this week?")
+	x.wait("Cut back the raspberries")
+	x.wait("The history could not be written")
+	x.keys("Up")
+	x.wait("› what is due this week?")
+}
+
+func TestTheTerminalClientNeedsATerminal(t *testing.T) {
+	t.Parallel()
+	h := bareHome(t)
+	for name, prepare := range map[string]func(*exec.Cmd){
+		"no input":    func(*exec.Cmd) {},
+		"a dumb one":  func(c *exec.Cmd) { c.Env = append(c.Env, "TERM=dumb") },
+		"closed ones": func(c *exec.Cmd) { c.Path, c.Args = "/bin/sh", []string{"sh", "-c", binary + " tui <&- >&-"} },
+	} {
+		c := exec.Command(binary, "tui")
+		c.Env = h.env
+		prepare(c)
+		var exit *exec.ExitError
+		if out, err := c.CombinedOutput(); !errors.As(err, &exit) || exit.ExitCode() != 2 || strings.Contains(string(out), "goroutine") {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+	}
 }

@@ -22,6 +22,7 @@ func BenchmarkFrameAt100kLines(b *testing.B) {
 		s.Update(tea.MouseWheelMsg{Button: tea.MouseWheelUp})
 		_ = s.View()
 	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "frames/s")
 }
 
 // The first frame after the width has changed.
@@ -63,6 +64,7 @@ func BenchmarkThousandChunks(b *testing.B) {
 		}
 		s.Feed(reply(turn, "DONE", ""))
 	}
+	b.ReportMetric(float64(b.N)*1000/16/b.Elapsed().Seconds(), "frames/s")
 }
 
 // Laying out one answer of 100,000 lines.

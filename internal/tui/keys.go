@@ -61,6 +61,8 @@ func (m *Model) globalKey(name string) (tea.Cmd, bool) {
 		return tea.ClearScreen, true
 	case "ctrl+p":
 		m.openPicker()
+	case "ctrl+\\":
+		return m.command("setup", nil), true
 	case "ctrl+g":
 		m.toggleTrace()
 	case "ctrl+b", "ctrl+x b", "ctrl+x ctrl+b":

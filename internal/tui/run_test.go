@@ -182,3 +182,23 @@ func TestRunWantsADaemon(t *testing.T) {
 		t.Error("it ran without a way to reach the daemon")
 	}
 }
+
+func TestInputThatCannotBeKeptIsGivenBack(t *testing.T) {
+	in, keyboard := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		done <- tui.Run(context.Background(), tui.Options{
+			Dial:  func(context.Context) (tui.Conn, error) { return nil, errors.New("nobody is there") },
+			Draft: filepath.Join(t.TempDir(), "no", "such", "place"), Input: in, Output: &glass{}, Environ: []string{"TERM=xterm"},
+		})
+	}()
+	for _, keys := range []string{"half a thought", "\x10quit\r"} { // the palette leaves without touching the input
+		if _, err := io.WriteString(keyboard, keys); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := <-done; err == nil || !strings.Contains(err.Error(), "half a thought") {
+		t.Errorf("the end says %v", err)
+	}
+	keyboard.Close()
+}

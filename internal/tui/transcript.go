@@ -32,7 +32,7 @@ type transcript struct {
 }
 
 // maxLaidOut is how many lines of layout are kept besides those on the screen.
-const maxLaidOut = 20_000
+const maxLaidOut = 5_000
 
 // add appends a block.
 func (t *transcript) add(b *block) *block {

@@ -103,7 +103,8 @@ func Run(ctx context.Context, o Options) error {
 		err = nil // the terminal or the caller is gone; that is a way to leave
 	}
 	if derr := writeDraft(o.Draft, m.unsent()); derr != nil {
-		err = errors.Join(err, fmt.Errorf("keeping unsent input: %w", derr))
+		// The screen is given back by now: what cannot be kept can still be read.
+		err = errors.Join(err, fmt.Errorf("keeping unsent input: %w; it was:\n%s", derr, m.unsent()))
 	}
 	return err
 }
