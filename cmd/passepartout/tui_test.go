@@ -414,8 +414,13 @@ func TestTheTerminalClientEditsAsAShellDoes(t *testing.T) {
 	x.say("/new")
 	x.wait("A new conversation")
 	for _, c := range []struct{ say, want string }{
-		{"/compact", "makes room by itself"}, {"/doctor", "passepartout doctor"}, {"/skills", "Failures"}, {"/jobs", "jobs"}, {"/cost", "Spent today"},
-		{"/models", "cognition"}, {"/permissions", "permissions.org"},
+		{"/compact", "makes room by itself"},
+		{"/doctor", "passepartout doctor"},
+		{"/skills", "Failures"},
+		{"/jobs", "jobs"},
+		{"/cost", "Spent today"},
+		{"/models", "cognition"},
+		{"/permissions", "permissions.org"},
 	} {
 		x.say("/clear")
 		x.say(c.say)

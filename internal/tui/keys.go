@@ -23,13 +23,11 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 		m.hint = "Ctrl+X: E for the editor, B for the side bar"
 		return nil
 	}
-	switch m.mode {
-	case picking:
+	if m.mode == picking {
 		return m.pickerKey(name, k.Text)
-	case browsing:
-		if name == "ctrl+b" || name == "ctrl+l" || name == "ctrl+z" || name == "ctrl+d" {
-			break // these mean the same everywhere
-		}
+	}
+	everywhere := name == "ctrl+b" || name == "ctrl+l" || name == "ctrl+z" || name == "ctrl+d"
+	if m.mode == browsing && !everywhere {
 		return m.sheetKey(name, k.Text)
 	}
 	if cmd, taken := m.globalKey(name); taken {

@@ -203,12 +203,12 @@ func (m *Model) edited(msg editedMsg) {
 func (m *Model) paste(s string) tea.Cmd {
 	s = strings.ReplaceAll(s, "\r\n", "\n")
 	s = clean(strings.ReplaceAll(s, "\r", "\n"))
-	switch m.mode {
-	case picking:
+	if m.mode == picking {
 		m.palette.filter(m.palette.query + oneLine(s))
 		return nil
-	case browsing:
-		return nil // the input cannot be seen
+	}
+	if m.mode == browsing {
+		return nil // letters mean something else there
 	}
 	m.endSearch()
 	if lines := strings.Count(s, "\n"); lines+m.in.LineCount() > maxInputLines || len(s)+m.in.Length() > maxInput {

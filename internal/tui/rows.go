@@ -136,8 +136,11 @@ func (m *Model) sessionRows(s *sheet, p sexp.Plist) {
 			sign = "* "
 		}
 		s.rows = append(s.rows, row{key: c.Text("NAME"), spans: []span{
-			{sign, roleAccent}, {fmt.Sprintf("%-16s ", fit(name, 16)), roleStrong}, {m.moment(c.Text("AT")) + "  ", roleDim},
-			{fmt.Sprintf("%4d said  ", number(c, "TURNS")), roleDim}, {field(c, "LAST"), rolePlain},
+			{sign, roleAccent},
+			{fmt.Sprintf("%-16s ", fit(name, 16)), roleStrong},
+			{m.moment(c.Text("AT")) + "  ", roleDim},
+			{fmt.Sprintf("%4d said  ", number(c, "TURNS")), roleDim},
+			{field(c, "LAST"), rolePlain},
 		}})
 	}
 }

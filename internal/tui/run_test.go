@@ -185,20 +185,34 @@ func TestRunWantsADaemon(t *testing.T) {
 
 func TestInputThatCannotBeKeptIsGivenBack(t *testing.T) {
 	in, keyboard := io.Pipe()
-	done := make(chan error, 1)
+	defer keyboard.Close()
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	done, dir := make(chan error, 1), t.TempDir()
+	history := filepath.Join(dir, "history")
 	go func() {
-		done <- tui.Run(context.Background(), tui.Options{
+		done <- tui.Run(ctx, tui.Options{
 			Dial:  func(context.Context) (tui.Conn, error) { return nil, errors.New("nobody is there") },
-			Draft: filepath.Join(t.TempDir(), "no", "such", "place"), Input: in, Output: &glass{}, Environ: []string{"TERM=xterm"},
+			Draft: filepath.Join(dir, "no", "such", "place"), History: history, Input: in, Output: &glass{}, Environ: []string{"TERM=xterm"}, Theme: "mono",
 		})
 	}()
-	for _, keys := range []string{"half a thought", "\x10quit\r"} { // the palette leaves without touching the input
-		if _, err := io.WriteString(keyboard, keys); err != nil {
-			t.Fatal(err)
+	const thought = "half a thought"
+	if _, err := io.WriteString(keyboard, thought+"\r"); err != nil { // said, and nobody is there to hear it
+		t.Fatal(err)
+	}
+	for range 2000 {
+		if raw, err := os.ReadFile(history); err == nil && len(raw) > 0 {
+			break
 		}
+		time.Sleep(5 * time.Millisecond) // between looks
 	}
-	if err := <-done; err == nil || !strings.Contains(err.Error(), "half a thought") {
-		t.Errorf("the end says %v", err)
+	stop()
+	select {
+	case err := <-done:
+		if err == nil || !strings.Contains(err.Error(), thought) {
+			t.Errorf("the end says %v", err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("the client did not leave")
 	}
-	keyboard.Close()
 }
