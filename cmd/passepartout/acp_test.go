@@ -235,3 +235,31 @@ func TestCancellingInAnEditorStopsTheTurn(t *testing.T) {
 		t.Errorf("it went on: %q", got)
 	}
 }
+
+// TestTheSDKsOwnExampleClientGetsThroughASession runs the client that comes with the
+// SDK, unchanged: it says hello, is asked for a permission and chooses the first.
+func TestTheSDKsOwnExampleClientGetsThroughASession(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	client := filepath.Join(t.TempDir(), "client")
+	if out, err := exec.Command("go", "build", "-o", client, "github.com/coder/acp-go-sdk/example/client").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	env, memex := editorHome(t)
+	c := exec.Command(client, binary, "acp")
+	c.Env, c.Stdin = env, strings.NewReader("1\n")
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, want := range []string{"Connected to agent (protocol v1)", "Permission requested: tool.capture the bell", "That is done.", "Agent completed"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("it does not print %q:\n%s", want, out)
+		}
+	}
+	raw, err := os.ReadFile(filepath.Join(memex, "inbox", "inbox.org"))
+	if err != nil || !strings.Contains(string(raw), "the bell") {
+		t.Errorf("inbox %q, %v", raw, err)
+	}
+}

@@ -34,6 +34,7 @@ var modelSays = []struct{ heard, said string }{
 	{"keep the chair in mind", capture("the chair")},
 	{"keep the table in mind", capture("the table")},
 	{"keep the stove in mind", capture("the stove")},
+	{"Hello, agent!", capture("the bell")},
 	{"Rewrite this Org subtree", "```org\n* Trip\nnew\n```"},
 }
 
