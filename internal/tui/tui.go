@@ -12,7 +12,11 @@
 //     that text which is still arriving costs only its last line.
 //   - link: one connection with its reader and its writer; wire.go says what each
 //     frame means here.
-//   - command: the table behind slash commands, completion and the palette.
+//   - sheet: a list that lies over the transcript: agenda, memex, history,
+//     sessions; rows.go makes them of the daemon's answers.
+//   - overview: what stands in the side bar, asked for after every turn.
+//   - command: the table behind slash commands, completion and the palette;
+//     looking.go has those that show something or say where it is.
 //
 // [Run] needs [Options.Dial], called again whenever the daemon went away.
 //
