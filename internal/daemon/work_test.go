@@ -125,6 +125,7 @@ func TestAModelMendsAProgramStepByStep(t *testing.T) {
 	if heard := m.heard(); len(heard) != 6 || !strings.Contains(heard[1], "1 failed: minus") || !strings.Contains(heard[5], "The tests passed.") {
 		t.Errorf("the model heard %d requests", len(heard))
 	}
+	p.tool("list-changes", sexp.Plist{}) // its ruling is on disk when it answers, and so is all before it
 	explained(t, h, j)
 
 	undo := func(id, status, text string) {
