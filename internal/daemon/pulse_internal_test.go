@@ -26,14 +26,16 @@ func (d *deaf) RoundTrip(*http.Request) (*http.Response, error) {
 func TestINV14ADayOfHeartbeatsCallsNobody(t *testing.T) {
 	dir := t.TempDir()
 	memex := filepath.Join(dir, "memex")
-	now := time.Date(2031, 5, 4, 9, 0, 0, 0, time.UTC)
-	if err := WriteDemo(memex, now); err != nil {
+	start := time.Date(2031, 5, 4, 9, 0, 0, 0, time.UTC)
+	var passed atomic.Int64 // minutes; parts of the daemon look at the clock by themselves
+	clock := func() time.Time { return start.Add(time.Duration(passed.Load()) * time.Minute) }
+	if err := WriteDemo(memex, start); err != nil {
 		t.Fatal(err)
 	}
 	net := &deaf{}
 	d, err := Open(context.Background(), Settings{
 		MemexDir: memex, StateDir: filepath.Join(dir, "state"), SocketPath: filepath.Join(dir, "pp.sock"), Assistant: "test", Home: dir, User: "test",
-		PrivacyTags: []string{"@personal"}, ApprovalTTL: time.Hour, MaxClients: 8, Now: func() time.Time { return now },
+		PrivacyTags: []string{"@personal"}, ApprovalTTL: time.Hour, MaxClients: 8, Now: clock,
 		Models: Models{
 			Providers: []llm.Provider{{Name: "groq", Key: "key-of-groq", Model: "llama-3.1-8b-instant"}, {Name: "ollama"}}, Transport: net, Timeout: time.Second,
 		},
@@ -48,9 +50,9 @@ func TestINV14ADayOfHeartbeatsCallsNobody(t *testing.T) {
 	}()
 	minutes := func(n int) uint64 {
 		for range n {
-			now = now.Add(time.Minute)
-			d.pulse.Tick(now)
-			d.pulse.Beat(context.Background(), now)
+			passed.Add(1)
+			d.pulse.Tick(clock())
+			d.pulse.Beat(context.Background(), clock())
 		}
 		runtime.GC()
 		var m runtime.MemStats

@@ -32,7 +32,6 @@ const attemptArg = "attempt"
 
 func TestMain(m *testing.M) {
 	sandbox.Init()
-	sandbox.SkipRaceExitDelay()
 	if len(os.Args) > 2 && os.Args[1] == attemptArg {
 		if err := attempt(os.Args[2], os.Args[3:]); err != nil {
 			fmt.Println("refused:", err)

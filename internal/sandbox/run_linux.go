@@ -320,8 +320,9 @@ func (j *job) start() (*os.Process, error) {
 	})
 }
 
-// stageEnv keeps the stage small: it lives for milliseconds and then waits.
-var stageEnv = []string{"GOMAXPROCS=1", "GOGC=off", "GODEBUG=asyncpreemptoff=1"}
+// stageEnv keeps the stage small: it lives for milliseconds and then waits. The last
+// is for binaries with the race detector, which would sleep a second at their end.
+var stageEnv = []string{"GOMAXPROCS=1", "GOGC=off", "GODEBUG=asyncpreemptoff=1", "GORACE=atexit_sleep_ms=0"}
 
 // namespaces asks for all of them. Inside, the user keeps their own id; the
 // capabilities to build the tree come along as ambient ones.
