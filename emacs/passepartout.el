@@ -277,7 +277,10 @@ heading is not reported, and the commands on subtrees refuse it."
   (save-excursion
     (goto-char (passepartout--entry-gates entry))
     (when (re-search-backward "^:GATES:$" nil t)
-      (org-hide-drawer-toggle t 'no-error))))
+      (with-no-warnings ; renamed in Org 9.6
+        (if (fboundp 'org-fold-hide-drawer-toggle)
+            (org-fold-hide-drawer-toggle t 'no-error)
+          (org-hide-drawer-toggle t 'no-error))))))
 
 (defun passepartout--note (text)
   "Say TEXT of our own in the conversation."
@@ -727,7 +730,9 @@ Without one it is shown in the chat buffer."
   (widen)
   (goto-char (point-min))
   (forward-line (1- (or line 1)))
-  (when (derived-mode-p 'org-mode) (org-show-context)))
+  (when (derived-mode-p 'org-mode)
+    (with-no-warnings ; renamed in Org 9.6
+      (if (fboundp 'org-fold-show-context) (org-fold-show-context) (org-show-context)))))
 
 (defun passepartout--file-buffer (file)
   "A buffer on FILE, made without questions and without local code."

@@ -149,7 +149,8 @@ func TestTheEmacsClientAgainstTheRealDaemon(t *testing.T) {
 	var out bytes.Buffer
 	c.Stdout, c.Stderr = &out, &out
 	if testing.Verbose() { // each test as it ends
-		c.Stderr = io.MultiWriter(&out, os.Stderr)
+		both := io.MultiWriter(&out, os.Stderr)
+		c.Stdout, c.Stderr = both, both
 	}
 	if err := c.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, &out)
