@@ -255,6 +255,9 @@ func (p *prompt) permission(q sexp.Plist) error {
 
 // answered takes the person's answer back to the daemon, or leaves the plan waiting.
 func (p *prompt) answered(a answer) (sdk.StopReason, error) {
+	if _, open := p.asked[a.token]; !open {
+		return "", nil // it was answered elsewhere meanwhile
+	}
 	p.asking = nil
 	decision, scope := "APPROVED", "ONCE"
 	switch a.option {
