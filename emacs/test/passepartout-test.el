@@ -10,6 +10,7 @@
 
 ;;; Code:
 
+(require 'cl-lib)
 (require 'ert)
 (require 'passepartout)
 
@@ -22,7 +23,7 @@
 (defmacro passepartout-test-until (&rest body)
   "Let Emacs work until BODY is non-nil; fail after a while."
   (declare (indent 0))
-  `(let ((deadline (+ (float-time) (string-to-number (or (getenv "WAIT") "90")))) value)
+  `(let ((deadline (+ (float-time) (or (cl-parse-integer (or (getenv "WAIT") "") :junk-allowed t) 90))) value)
      (while (and (not (setq value (progn ,@body))) (< (float-time) deadline))
        (accept-process-output nil 0.05))
      (unless value (ert-fail (list "waited in vain for" ',body (passepartout-test-said))))

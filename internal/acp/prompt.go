@@ -27,6 +27,7 @@ type prompt struct {
 	shown   string          // what of the answer the editor has
 	running sdk.ToolCallId  // "" for none
 	asked   map[string]sdk.ToolCallId
+	resting int // questions put to the editor whose turn has not said yet that it rests: the answer may be faster
 	answers chan answer
 	asking  context.CancelFunc // ends an open permission request; nil for none
 }
@@ -223,6 +224,7 @@ func (p *prompt) permission(q sexp.Plist) error {
 	}
 	id := sdk.ToolCallId(token)
 	p.asked[token] = id
+	p.resting++
 	name := title(q.Text("NAME"), q.Sub("ARGS"))
 	ctx, cancel := context.WithCancel(p.ctx)
 	p.asking = cancel
@@ -290,7 +292,8 @@ func (p *prompt) answered(a answer) (sdk.StopReason, error) {
 // ended takes the terminal response.
 func (p *prompt) ended(r sexp.Plist) (sdk.StopReason, error) {
 	status := r.Word("STATUS")
-	if status == "PENDING" && (p.asking != nil || len(p.asked) > 0) {
+	if status == "PENDING" && p.resting > 0 {
+		p.resting--
 		return "", nil // the answer continues the turn
 	}
 	end := sdk.ToolCallStatusCompleted

@@ -229,6 +229,19 @@ func TestAReplyIsOnlyItsAskersAlthoughOthersHearTheSession(t *testing.T) {
 	}
 }
 
+func TestWhoeverListensHearsWhatWaitsInAnotherSession(t *testing.T) {
+	h := open(t, settings(t))
+	asker, listener := h.connect(), h.connect()
+	listener.request(data(t, `(:TYPE :REQUEST :META (:SESSION-ID "elsewhere") :PAYLOAD (:ACTION :LISTEN))`))
+	if r := asker.request(say("main", "$ curl https://example.org/")); r.Payload.Word("STATUS") != "PENDING" {
+		t.Fatalf("answered %s", r.Value())
+	}
+	m, err := listener.Receive()
+	if err != nil || m.Do() != "approval-required" || m.Session() != "main" || m.Payload.Text("NAME") != "shell.run" {
+		t.Errorf("heard %s, %v: want the question, and nothing else of that session", m.Value(), err)
+	}
+}
+
 func TestClientsCannotClaimTheKernelsSensors(t *testing.T) {
 	h := open(t, settings(t))
 	p := h.connect()

@@ -120,8 +120,9 @@ func answerHealth(_ context.Context, d *Daemon, _ asking) (sexp.Plist, error) {
 	return d.health().With("ACTION", sexp.Keyword("HEALTH-RESPONSE")), nil
 }
 
-// answerListen makes the asker hear what happens in its session.
+// answerListen makes the asker hear what happens in its session, and what waits for
+// a person anywhere.
 func answerListen(_ context.Context, d *Daemon, a asking) (sexp.Plist, error) {
-	d.hub.join(a.conn, a.session)
+	d.hub.watch(a.conn, a.session)
 	return sexp.Plist{}, nil
 }
