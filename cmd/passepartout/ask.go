@@ -34,15 +34,22 @@ func (a *app) secretInput(what string) (string, error) {
 	return text, nil
 }
 
-// hidden asks at a terminal without showing what is typed.
+// hidden asks at a terminal without showing what is typed. The terminal stops showing
+// before it asks, so that what is pasted at once is not seen either.
 func hidden(tty *os.File, prompt io.Writer, what string) (string, error) {
-	fmt.Fprint(prompt, what)
-	raw, err := term.ReadPassword(int(tty.Fd()))
-	fmt.Fprintln(prompt)
+	was, err := term.MakeRaw(int(tty.Fd()))
 	if err != nil {
+		return "", fmt.Errorf("asking at the terminal: %w", err)
+	}
+	at := struct {
+		io.Reader
+		io.Writer
+	}{tty, prompt}
+	text, err := term.NewTerminal(at, "").ReadPassword(what)
+	if err = errors.Join(err, term.Restore(int(tty.Fd()), was)); err != nil {
 		return "", fmt.Errorf("reading at the terminal: %w", err)
 	}
-	return string(raw), nil
+	return text, nil
 }
 
 // credential is the name under which a service manager hands in the passphrase.
