@@ -23,8 +23,9 @@ const (
 )
 
 // wireLimits bound what a frame may hold besides its bytes. They are what keeps
-// a frame of a million parentheses or symbols cheap to refuse.
-var wireLimits = sexp.Limits{Depth: 64, Items: 1 << 18, Symbols: 4096}
+// a frame of a million parentheses or symbols cheap to refuse; ten thousand open
+// questions fit.
+var wireLimits = sexp.Limits{Depth: 64, Items: 1 << 19, Symbols: 4096}
 
 // A FrameError says why a peer's bytes are no frame. After one the stream has
 // lost its footing and must be closed.
