@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -78,14 +79,46 @@ func (d *Daemon) listenUnix(ctx context.Context) (net.Listener, error) {
 			return nil, err
 		}
 	}
-	old := syscall.Umask(0o177) // the socket must never exist with a wider mode
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "unix", d.s.SocketPath)
-	syscall.Umask(old)
+	l, err := listenPrivately(ctx, d.s.SocketPath)
 	if err != nil {
 		return nil, fmt.Errorf("socket: %w", err)
 	}
 	return l, nil
+}
+
+// listenPrivately makes a socket that never exists with a wider mode: it is made in
+// a directory nobody else can enter, and moved. A umask would do that too, for every
+// file this process makes at that moment.
+func listenPrivately(ctx context.Context, path string) (net.Listener, error) {
+	dir, err := os.MkdirTemp(filepath.Dir(path), ".")
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(dir) //nolint:errcheck // it is empty, or something is wrong already
+	made := filepath.Join(dir, "s")
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "unix", made)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(os.Chmod(made, 0o600), os.Rename(made, path)); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return movedListener{l, path}, nil
+}
+
+// A movedListener takes its socket with it, wherever that was moved to.
+type movedListener struct {
+	net.Listener
+	path string
+}
+
+func (l movedListener) Close() error {
+	err := l.Listener.Close()
+	if e := os.Remove(l.path); !errors.Is(e, fs.ErrNotExist) {
+		err = errors.Join(err, e)
+	}
+	return err
 }
 
 func listenTCP(ctx context.Context, addr string) (net.Listener, error) {

@@ -201,7 +201,10 @@ func TestADeadlineThatEntersItsTimeIsAnnouncedOnce(t *testing.T) {
 	p := h.connect()
 	look := func() {
 		n := len(p.runs("Look"))
-		p.change("RUN", "Look")
+		until(t, "it looks", func() bool { // a run is recorded as ended a moment before it has
+			m := p.request(data(t, `(:TYPE :REQUEST :PAYLOAD (:ACTION :SCHEDULE-CHANGE :CHANGE :RUN :NAME "Look"))`))
+			return m.Payload.Word("STATUS") == "DONE"
+		})
 		until(t, "it has looked", func() bool { rs := p.runs("Look"); return len(rs) > n && rs[0].Text("ENDED") != "" })
 	}
 	look() // what was there before is only remembered
