@@ -6,7 +6,7 @@
 ;; Version: 0.1.0
 ;; Package-Requires: ((emacs "28.1"))
 ;; Keywords: convenience, outlines, tools
-;; URL: https://github.com/passepartout-agent/passepartout
+;; URL: https://passepartout.example
 ;; SPDX-License-Identifier: Apache-2.0
 
 ;;; Commentary:

@@ -177,7 +177,7 @@ func newcomer(t *testing.T) *newcomerEnv {
 		}
 	}
 	e.env = append(e.env, "HOME="+home, "XDG_RUNTIME_DIR="+run, "TMPDIR="+run, "EDITOR=true", "SHELL=/bin/bash",
-		"GOCACHE="+goEnv(t, "GOCACHE"), "GOMODCACHE="+goEnv(t, "GOMODCACHE"), "GOFLAGS=-mod=mod",
+		"GOCACHE="+goEnv(t, "GOCACHE"), "GOMODCACHE="+goEnv(t, "GOMODCACHE"),
 		"PATH="+filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	t.Cleanup(func() {
 		stopDaemon(filepath.Join(home, ".local", "state", "passepartout", "daemon.lock"))
