@@ -136,6 +136,9 @@ func editorHome(t *testing.T) (env []string, memex string) {
 }
 
 func TestTheEmacsClientAgainstTheRealDaemon(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: run by make test")
+	}
 	emacs := emacsOf(t)
 	env, _ := editorHome(t)
 	which := "t"

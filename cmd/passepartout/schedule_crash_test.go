@@ -56,6 +56,9 @@ func when(t *testing.T, p sexp.Plist, key sexp.Keyword) time.Time {
 // of every second, kills it and stops it over due times, and wants each due time
 // in the history once: done, missed, skipped or failed. What is told as done was done.
 func TestEverySecondIsAccountedForThoughTheDaemonIsKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: run by make test")
+	}
 	rounds := 2
 	if os.Getenv("PASSEPARTOUT_SOAK") != "" {
 		rounds = 6

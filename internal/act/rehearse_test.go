@@ -93,6 +93,9 @@ func TestAPersonIsShownWhatACommandWouldChange(t *testing.T) {
 }
 
 func TestATrialSaysWhatItDoesNotKnow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: run by make test")
+	}
 	sandboxed(t)
 	s := open(t, act.Web{})
 	overlaid(t, s)

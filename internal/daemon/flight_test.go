@@ -163,6 +163,9 @@ func (p *peer) untilEnded(t *testing.T) []sexp.Plist {
 // Afterwards the action has happened exactly once or not at all, and what the
 // person is told is what is true.
 func TestINV09CrashMatrixOfAnApproval(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: run by make test")
+	}
 	for i, step := range steps {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
@@ -384,6 +387,9 @@ func TestAnAnswerReachesAsFarAsItSays(t *testing.T) {
 // TestINV09CrashMatrixOfAFileAndOfAPlan kills the daemon around the effect of a plan
 // on a file, and around the first step of a plan of two.
 func TestINV09CrashMatrixOfAFileAndOfAPlan(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: run by make test")
+	}
 	writing := func(name string) sexp.Plist {
 		return sexp.P(sexp.Keyword("TOOL"), "write-file", sexp.Keyword("ARGS"), sexp.P(
 			sexp.Keyword("FILEPATH"), name, sexp.Keyword("CONTENT"), "written\n"), sexp.Keyword("EXPLANATION"), "to have something on disk")

@@ -68,6 +68,9 @@ func ended(rs []sexp.Plist, state sexp.Keyword) (n int) {
 }
 
 func TestINV14AModelHearsOfADueTimeOnlyWhenThePredicateFires(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: run by make test")
+	}
 	m := newModel(t, always(speak("I have looked at it.")))
 	s := m.cloud(settings(t))
 	orders(t, s, "system/schedule.org", "* Idle\n:PROPERTIES:\n:CRON: * * * * * *\n:WHEN: query tag:nosuchtag\n:END:\nQUIETWORDS\n"+

@@ -234,7 +234,11 @@ func TestAJournalCutAnywhereKeepsItsWholeEntries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for cut := range whole {
+	step := 1
+	if testing.Short() {
+		step = 13
+	}
+	for cut := 0; cut < len(whole); cut += step {
 		if err := os.WriteFile(segment, whole[:cut], 0o600); err != nil {
 			t.Fatal(err)
 		}

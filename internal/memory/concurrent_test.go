@@ -18,6 +18,9 @@ import (
 // TestReadersNeverSeeHalfAChange has eight writers set the same value in two files
 // at once while sixty-four readers compare the two in every view they get.
 func TestReadersNeverSeeHalfAChange(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: run by make test")
+	}
 	const writers, readers, edits = 8, 64, 12
 	files := map[string]string{}
 	for w := range writers {

@@ -269,7 +269,11 @@ func TestAfterACrashAtAnyStepEachTransactionIsWholeOrAbsent(t *testing.T) {
 		if soak() > 0 {
 			bytesKept = []string{"synced", "half", "all"}
 		}
-		for at := range total {
+		step := 1
+		if testing.Short() {
+			step = 9 // no divisor of a transaction's steps: each kind is met
+		}
+		for at := 0; at < total; at += step {
 			for _, names := range []string{"synced", "all"} {
 				for _, bytes := range bytesKept {
 					t.Run(fmt.Sprintf("swap=%v/step %d/names %s/bytes %s", !noSwap, at, names, bytes), func(t *testing.T) {

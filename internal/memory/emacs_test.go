@@ -144,6 +144,9 @@ func plainWord(s string) bool {
 }
 
 func TestMatchStringsAgreeWithEmacs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: run by make test")
+	}
 	f := copies(t, func(s string) bool { return strings.Contains(s, "\n* ") && strings.Contains(s, ":\n") }, some(13, 40))
 	s, err := memory.Open(context.Background(), f.dir, memory.Options{})
 	if err != nil {
@@ -201,6 +204,9 @@ var emacsType = map[string]string{
 }
 
 func TestTheAgendaAgreesWithEmacs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: run by make test")
+	}
 	hasDate := func(s string) bool {
 		return strings.Contains(s, "<20") && strings.Contains(s, "\n* ") && !strings.Contains(s, "<%%")
 	}

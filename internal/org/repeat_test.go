@@ -70,6 +70,9 @@ func stamps(r *rand.Rand, now time.Time, n int) []string {
 }
 
 func TestDoneTasksMoveOnAsInEmacs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: run by make test")
+	}
 	const n = 600
 	now := time.Now().UTC()
 	all := stamps(rand.New(rand.NewPCG(4, 2)), now, n)

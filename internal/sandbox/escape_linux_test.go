@@ -442,6 +442,9 @@ func TestEscapeDeviceNodes(t *testing.T) {
 }
 
 func TestEscapeForkBomb(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: run by make test")
+	}
 	onEach(t, func(t *testing.T, b *box) {
 		s := b.spec("")
 		s.Argv = []string{b.self, attemptArg, "fork", "2000"}
@@ -462,6 +465,9 @@ func TestEscapeForkBomb(t *testing.T) {
 }
 
 func TestEscapeSurvivors(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: run by make test")
+	}
 	onEach(t, func(t *testing.T, b *box) {
 		m := marker(5)
 		ways := "nohup sleep " + m + " >/dev/null 2>&1 & setsid sleep " + m + " & (setsid sh -c 'sleep " + m + " & sleep " + m + " &' &) ; " +
@@ -488,6 +494,9 @@ func TestEscapeSurvivors(t *testing.T) {
 }
 
 func TestEscapeStopAndKillGames(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: run by make test")
+	}
 	onEach(t, func(t *testing.T, b *box) {
 		m := marker(6)
 		for _, game := range []string{"kill -STOP 1; kill -STOP 2; kill -STOP $$", "kill -KILL 1; kill -STOP -1; sleep " + m, "kill -STOP 0"} {
@@ -585,6 +594,9 @@ func TestEscapeTenGigabytesOfOutput(t *testing.T) {
 
 // TestEscapesAsAnOrdinaryUser runs this suite again without root's rights.
 func TestEscapesAsAnOrdinaryUser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: run by make test")
+	}
 	if os.Getuid() != 0 {
 		t.Skip("already an ordinary user")
 	}
@@ -598,7 +610,7 @@ func TestEscapesAsAnOrdinaryUser(t *testing.T) {
 	}
 	self := filepath.Join(dir, "test")
 	copySelf(t, self)
-	cmd := exec.CommandContext(t.Context(), self, "-test.short", "-test.run", "^Test[^E]|^TestEscape[^s]", "-test.v")
+	cmd := exec.CommandContext(t.Context(), self, "-test.run", "^Test[^E]|^TestEscape[^s]", "-test.v")
 	cmd.Dir = dir
 	cmd.Env = []string{"TMPDIR=" + dir, "PATH=" + os.Getenv("PATH")}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}

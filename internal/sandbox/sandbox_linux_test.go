@@ -299,6 +299,9 @@ func TestNoControlGroupIsLeftBehind(t *testing.T) {
 }
 
 func TestADeadlineAtAnyMomentOfTheSetUpLeavesNothingRunning(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: run by make test")
+	}
 	onEach(t, func(t *testing.T, b *box) {
 		m := marker(9)
 		for ms := range 30 {
@@ -450,6 +453,9 @@ func TestManyRunsAtOnceShareNothing(t *testing.T) {
 }
 
 func TestLimitsBind(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: run by make test")
+	}
 	onEach(t, func(t *testing.T, b *box) {
 		t.Run("file size", func(t *testing.T) {
 			s := b.spec("head -c 2000000 /dev/zero > big")
