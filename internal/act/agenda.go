@@ -3,16 +3,16 @@ package act
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"passepartout/internal/memory"
+	"passepartout/internal/pattern"
 	"passepartout/internal/proto"
 )
 
-var nextDays = regexp.MustCompile(`^(?:the )?next (\d+) days?$`)
+var nextDays = pattern.New(`^(?:the )?next (\d+) days?$`)
 
 // span is a range of days by name, both ends included.
 func span(name string, now time.Time) (from, to time.Time, err error) {

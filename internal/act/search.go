@@ -60,7 +60,7 @@ func (f Files) searchTools() []Tool {
 				if _, err := path.Match(c.Text("FILES"), ""); err != nil {
 					return fmt.Errorf("the pattern %q: %w", c.Text("FILES"), err)
 				}
-				if _, err := pattern(c); err != nil {
+				if _, err := lineExpr(c); err != nil {
 					return err
 				}
 				return positive("LIMIT")(c)
@@ -70,7 +70,7 @@ func (f Files) searchTools() []Tool {
 	}
 }
 
-func pattern(c Call) (*regexp.Regexp, error) {
+func lineExpr(c Call) (*regexp.Regexp, error) {
 	p := c.Text("PATTERN")
 	if p == "" {
 		return nil, fmt.Errorf(":PATTERN is empty: every line would match")
@@ -215,7 +215,7 @@ func named(pattern, rel string) bool {
 }
 
 func (f Files) searchFiles(ctx context.Context, c Call) (Outcome, error) {
-	re, err := pattern(c)
+	re, err := lineExpr(c)
 	if err != nil {
 		return Outcome{}, err
 	}

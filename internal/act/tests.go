@@ -3,10 +3,10 @@ package act
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"passepartout/internal/gate"
+	"passepartout/internal/pattern"
 	"passepartout/internal/proto"
 )
 
@@ -50,7 +50,7 @@ func (t Tests) rehearse(ctx context.Context, r gate.Rehearsal) Preview {
 
 // failing are the ways in which common runners name a test that failed: Go,
 // pytest, TAP, Cargo.
-var failing = regexp.MustCompile(`(?m)^\s*(?:--- FAIL: (\S+)|FAILED (\S+)|not ok \d+ (?:- )?(.+)|test (\S+) \.\.\. FAILED)`)
+var failing = pattern.New(`(?m)^\s*(?:--- FAIL: (\S+)|FAILED (\S+)|not ok \d+ (?:- )?(.+)|test (\S+) \.\.\. FAILED)`)
 
 func failures(text string) []string {
 	const most = 20

@@ -3,11 +3,11 @@ package agent
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"passepartout/internal/llm"
+	"passepartout/internal/pattern"
 	"passepartout/internal/proto"
 	"passepartout/internal/sexp"
 )
@@ -140,19 +140,19 @@ func (x exchange) byRules() string {
 // particulars are what differs from one question to the next.
 var particulars = []struct {
 	what string
-	re   *regexp.Regexp
+	re   *pattern.Pattern
 }{
-	{"{address}", regexp.MustCompile(`\b[a-z]+://\S+`)},
-	{"{file}", regexp.MustCompile(`(^|\s)[~.]?/?[\w.-]+(/[\w.-]+)+`)},
-	{"{date}", regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b`)},
-	{"{text}", regexp.MustCompile(`"[^"\n]+"|“[^”\n]+”|'[^'\n]{3,}'`)},
-	{"{number}", regexp.MustCompile(`\b\d+([.,]\d+)*\b`)},
+	{"{address}", pattern.New(`\b[a-z]+://\S+`)},
+	{"{file}", pattern.New(`(^|\s)[~.]?/?[\w.-]+(/[\w.-]+)+`)},
+	{"{date}", pattern.New(`\b\d{4}-\d{2}-\d{2}\b`)},
+	{"{text}", pattern.New(`"[^"\n]+"|“[^”\n]+”|'[^'\n]{3,}'`)},
+	{"{number}", pattern.New(`\b\d+([.,]\d+)*\b`)},
 }
 
 // general puts blanks in the place of particulars.
 func general(question string) string {
 	for _, p := range particulars {
-		question = p.re.ReplaceAllStringFunc(question, func(s string) string {
+		question = p.re.Regexp().ReplaceAllStringFunc(question, func(s string) string {
 			return s[:len(s)-len(strings.TrimLeft(s, " \t\n"))] + p.what
 		})
 	}

@@ -3,12 +3,12 @@ package agent
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"sort"
 	"strings"
 
 	"passepartout/internal/llm"
+	"passepartout/internal/pattern"
 	"passepartout/internal/proto"
 	"passepartout/internal/sexp"
 )
@@ -96,9 +96,9 @@ func readReply(r llm.Reply) (data sexp.Value, text string, err error) {
 	return f.data, "", doubt(text[:f.start], text[min(f.end, len(text)):])
 }
 
-var thought = regexp.MustCompile(`(?is)^\s*<(think|thinking|reasoning|thought)>(.*?)</(?:think|thinking|reasoning|thought)>`)
+var thought = pattern.New(`(?is)^\s*<(think|thinking|reasoning|thought)>(.*?)</(?:think|thinking|reasoning|thought)>`)
 
-var openThought = regexp.MustCompile(`(?is)^\s*<(think|thinking|reasoning|thought)>`)
+var openThought = pattern.New(`(?is)^\s*<(think|thinking|reasoning|thought)>`)
 
 // withoutThought drops the thinking some models write before their answer.
 func withoutThought(s string) (string, error) {
@@ -158,18 +158,18 @@ type place struct {
 
 // places are the marks models put around calls, with the form as the first group
 // and the tool's name, if the mark holds it, as "tool".
-var places = []*regexp.Regexp{
-	regexp.MustCompile("(?s)(?m:^[ \\t]*)(?:```|~~~)[A-Za-z0-9_+-]*[ \\t]*\\n\\s*(['`]?[({\\[].*?)(?:\\n[ \\t]*(?:```|~~~)|\\z)"),
-	regexp.MustCompile(`(?s)<(?:tool_call|function_call|tool_use|action)>\s*(.*?)(?:</(?:tool_call|function_call|tool_use|action)>|\z)`),
-	regexp.MustCompile(`(?s)<function=(?P<tool>[A-Za-z0-9_.-]+)>\s*(\{.*?)(?:</function>|\z)`),
-	regexp.MustCompile(`(?s)\[TOOL_CALLS\]\s*(\[.*|\{.*)\z`),
-	regexp.MustCompile(`(?s)\[TOOL_CALLS\]\s*(?P<tool>[A-Za-z0-9_.-]+)\[ARGS\]\s*(\{.*)\z`),
-	regexp.MustCompile(`(?s)(?:<\|tool_call\|>|(?m:^)functools)\s*(\[.*)\z`),
-	regexp.MustCompile(`(?s)<\|python_tag\|>\s*(\{.*?)(?:<\|eom_id\|>|<\|eot_id\|>|\z)`),
-	regexp.MustCompile(`(?s)(?m:^Action:)[ \t]*(?P<tool>[A-Za-z0-9_.-]+)[ \t]*\nAction Input:[ \t]*(\{.*)`),
-	regexp.MustCompile(`(?m)^[ \t]*(['` + "`" + `]?\(\s*:?\|?"?(?i:type|target|tool|payload|explanation|args|meta|approved)\b)`),
-	regexp.MustCompile(`(?m)^[ \t]*(\{\s*["'“]?(?i:type|target|tool|tool_name|payload|name|function|tool_calls|function_?call|tool_call|action|explanation|arguments|parameters|id)\b)`),
-	regexp.MustCompile(`(?m)^[ \t]*(\[\s*\{\s*["'“]?(?i:type|target|tool|tool_name|name|function|id)\b)`),
+var places = []*pattern.Pattern{
+	pattern.New("(?s)(?m:^[ \\t]*)(?:```|~~~)[A-Za-z0-9_+-]*[ \\t]*\\n\\s*(['`]?[({\\[].*?)(?:\\n[ \\t]*(?:```|~~~)|\\z)"),
+	pattern.New(`(?s)<(?:tool_call|function_call|tool_use|action)>\s*(.*?)(?:</(?:tool_call|function_call|tool_use|action)>|\z)`),
+	pattern.New(`(?s)<function=(?P<tool>[A-Za-z0-9_.-]+)>\s*(\{.*?)(?:</function>|\z)`),
+	pattern.New(`(?s)\[TOOL_CALLS\]\s*(\[.*|\{.*)\z`),
+	pattern.New(`(?s)\[TOOL_CALLS\]\s*(?P<tool>[A-Za-z0-9_.-]+)\[ARGS\]\s*(\{.*)\z`),
+	pattern.New(`(?s)(?:<\|tool_call\|>|(?m:^)functools)\s*(\[.*)\z`),
+	pattern.New(`(?s)<\|python_tag\|>\s*(\{.*?)(?:<\|eom_id\|>|<\|eot_id\|>|\z)`),
+	pattern.New(`(?s)(?m:^Action:)[ \t]*(?P<tool>[A-Za-z0-9_.-]+)[ \t]*\nAction Input:[ \t]*(\{.*)`),
+	pattern.New(`(?m)^[ \t]*(['` + "`" + `]?\(\s*:?\|?"?(?i:type|target|tool|payload|explanation|args|meta|approved)\b)`),
+	pattern.New(`(?m)^[ \t]*(\{\s*["'“]?(?i:type|target|tool|tool_name|payload|name|function|tool_calls|function_?call|tool_call|action|explanation|arguments|parameters|id)\b)`),
+	pattern.New(`(?m)^[ \t]*(\[\s*\{\s*["'“]?(?i:type|target|tool|tool_name|name|function|id)\b)`),
 }
 
 // bare is the first of the places at which the form itself says where it ends.
@@ -177,7 +177,8 @@ const bare = 7
 
 // nextPlace is the first place at or after an offset.
 func nextPlace(text string, from int) (best place, ok bool) {
-	for i, re := range places {
+	for i, p := range places {
+		re := p.Regexp()
 		m := re.FindStringSubmatchIndex(text[from:])
 		if m == nil {
 			continue
@@ -225,7 +226,7 @@ func (p place) read(text string, cut bool) (fs []form, end int, err error) {
 	return fs, max(end, p.end), nil
 }
 
-var looksLisp = regexp.MustCompile(`(?i)^['` + "`" + `]?\(\s*:?\|?"?(type|target|tool|payload|explanation|args|meta|approved)\b`)
+var looksLisp = pattern.New(`(?i)^['` + "`" + `]?\(\s*:?\|?"?(type|target|tool|payload|explanation|args|meta|approved)\b`)
 
 // readLisp reads property lists. Alone, as in a fence, everything must be read;
 // in prose the first one counts and the rest is prose.

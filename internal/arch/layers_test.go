@@ -18,7 +18,7 @@ const module = "passepartout"
 // layers lists packages bottom-up. A package may import packages of lower layers
 // only.
 var layers = [][]string{
-	{"sexp", "org", "secret", "place", "host", "cron"},
+	{"sexp", "org", "secret", "place", "host", "cron", "pattern"},
 	{"proto", "lisp", "journal", "record", "config", "vault", "backup", "shell", "sandbox", "undo"},
 	{"gate", "memory", "llm", "recall"},
 	{"act", "skill", "fovea", "flight", "gardener", "scribe"},

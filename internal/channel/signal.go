@@ -10,11 +10,12 @@ import (
 	"net"
 	"net/netip"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"passepartout/internal/pattern"
 )
 
 // SignalText is the longest message Signal shows as a message.
@@ -55,10 +56,10 @@ var (
 // Names in Signal. Whatever is given to signal-cli has one of these forms, so
 // nothing can be taken for an option.
 var (
-	signalNumber = regexp.MustCompile(`^\+[1-9][0-9]{4,18}$`)
-	signalUUID   = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
-	signalGroup  = regexp.MustCompile(`^[A-Za-z0-9+/]{20,100}={0,2}$`)
-	signalFile   = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
+	signalNumber = pattern.New(`^\+[1-9][0-9]{4,18}$`)
+	signalUUID   = pattern.New(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+	signalGroup  = pattern.New(`^[A-Za-z0-9+/]{20,100}={0,2}$`)
+	signalFile   = pattern.New(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
 )
 
 // NewSignal returns the channel of one account.

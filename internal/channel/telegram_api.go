@@ -9,10 +9,11 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"passepartout/internal/pattern"
 )
 
 // What we need of Telegram's objects. Fields we do not know are ignored: the
@@ -159,7 +160,7 @@ const (
 	methodFile = "file"
 )
 
-var tokenForm = regexp.MustCompile(`^[0-9]{1,20}:[A-Za-z0-9_-]{20,100}$`)
+var tokenForm = pattern.New(`^[0-9]{1,20}:[A-Za-z0-9_-]{20,100}$`)
 
 func newBotAPI(base, token string, poll, quick time.Duration) (*botAPI, error) {
 	if base == "" {

@@ -7,9 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"time"
+
+	"passepartout/internal/pattern"
 )
 
 //go:embed demo
@@ -22,7 +23,7 @@ const (
 )
 
 // demoDay is a date in the demo's files, as days from today: @{+2}.
-var demoDay = regexp.MustCompile(`@\{([+-]\d+)\}`)
+var demoDay = pattern.New(`@\{([+-]\d+)\}`)
 
 // WriteDemo fills an empty directory with a small memex whose deadlines lie
 // around now. It refuses a directory that holds anything.
@@ -57,8 +58,8 @@ func WriteDemo(dir string, now time.Time) error {
 
 // dated replaces the demo's relative dates by Org dates.
 func dated(text []byte, now time.Time) []byte {
-	return demoDay.ReplaceAllFunc(text, func(m []byte) []byte {
-		n, err := strconv.Atoi(string(demoDay.FindSubmatch(m)[1]))
+	return demoDay.Regexp().ReplaceAllFunc(text, func(m []byte) []byte {
+		n, err := strconv.Atoi(string(demoDay.Regexp().FindSubmatch(m)[1]))
 		if err != nil {
 			return m
 		}

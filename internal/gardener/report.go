@@ -2,11 +2,11 @@ package gardener
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
 	"passepartout/internal/memory"
+	"passepartout/internal/pattern"
 	"passepartout/internal/sexp"
 )
 
@@ -56,7 +56,7 @@ func oneLine(s string) string {
 	return strings.NewReplacer("[[", "[ [", "]]", "] ]", "<", "‹", ">", "›").Replace(strings.Join(strings.Fields(s), " "))
 }
 
-var tick = regexp.MustCompile(`(?m)^\s*- \[[xX]\] .*=([0-9a-f]{12})=\s*$`)
+var tick = pattern.New(`(?m)^\s*- \[[xX]\] .*=([0-9a-f]{12})=\s*$`)
 
 // Ticked are the keys of a report's ticked items.
 func Ticked(report string) map[string]bool {

@@ -41,6 +41,7 @@ func globalVars() (vars, constants map[*Symbol]Value) {
 
 // buildBase makes the image everything else starts from.
 func buildBase() *Image {
+	smallInts = boxSmallInts()
 	special, macros, stores := specialTable(), macroTable(), storeTable()
 	tables := [][]prim{
 		numberPrims, listPrims(), hashPrims, sequencePrims(), arrayPrims, stringPrims(), streamPrims, typePrims(),

@@ -120,14 +120,17 @@ const (
 	maxCached = 1 << 15
 )
 
-// smallInts keeps the usual integers boxed, so that counting does not allocate.
-var smallInts = func() []Value {
+// smallInts keeps the usual integers boxed, so that counting does not allocate. The
+// base image fills it: a process that never runs Lisp should not pay for it.
+var smallInts []Value
+
+func boxSmallInts() []Value {
 	t := make([]Value, maxCached-minCached)
 	for i := range t {
 		t[i] = Int(i + minCached)
 	}
 	return t
-}()
+}
 
 func mkInt(n int64) Value {
 	if i := uint64(n - minCached); i < uint64(len(smallInts)) {

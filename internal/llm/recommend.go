@@ -2,10 +2,11 @@ package llm
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"passepartout/internal/pattern"
 )
 
 // notForTalk are parts of the names of models that do not converse.
@@ -75,7 +76,7 @@ func isLarge(m ModelInfo) bool {
 
 func forCode(m ModelInfo) bool { return strings.Contains(strings.ToLower(m.ID), "code") }
 
-var sizeName = regexp.MustCompile(`(?i)[:_-](\d+(?:\.\d+)?)b\b`)
+var sizeName = pattern.New(`(?i)[:_-](\d+(?:\.\d+)?)b\b`)
 
 // billions reads a model's size from its name, 0 when it does not say.
 func billions(m ModelInfo) float64 {

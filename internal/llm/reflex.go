@@ -3,9 +3,10 @@ package llm
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
+
+	"passepartout/internal/pattern"
 )
 
 // Reflex answers by rules. It is deterministic: the same conversation at the same
@@ -55,12 +56,12 @@ const NoModel = "No language model is configured, so I answer by rules. To add o
 type intent struct {
 	name    string
 	example string
-	pattern *regexp.Regexp
+	pattern *pattern.Pattern
 	propose func(m []string, now time.Time) Reply // nil: show the help
 }
 
-func re(s string) *regexp.Regexp {
-	return regexp.MustCompile(`(?is)^\s*(?:please\s+)?` + s + `\s*[.!?]*\s*$`)
+func re(s string) *pattern.Pattern {
+	return pattern.New(`(?is)^\s*(?:please\s+)?` + s + `\s*[.!?]*\s*$`)
 }
 
 // intents are tried in order. Adding one means adding its example, which help

@@ -1,17 +1,18 @@
 package llm
 
 import (
-	"regexp"
 	"strings"
 	"time"
+
+	"passepartout/internal/pattern"
 )
 
 // day is the form dates take in proposals.
 const day = "2006-01-02"
 
 var (
-	datePattern = regexp.MustCompile(`(?i)^(.*?)\s+(?:by|until|due|before|on|for|till)\s+(today|tonight|tomorrow|the day after tomorrow|(?:next |this )?(?:mon|tues|wednes|thurs|fri|satur|sun)day|next week|\d{4}-\d{2}-\d{2})\s*$`)
-	bareDay     = regexp.MustCompile(`(?i)^(.*?)\s+(today|tonight|tomorrow|next week)\s*$`)
+	datePattern = pattern.New(`(?i)^(.*?)\s+(?:by|until|due|before|on|for|till)\s+(today|tonight|tomorrow|the day after tomorrow|(?:next |this )?(?:mon|tues|wednes|thurs|fri|satur|sun)day|next week|\d{4}-\d{2}-\d{2})\s*$`)
+	bareDay     = pattern.New(`(?i)^(.*?)\s+(today|tonight|tomorrow|next week)\s*$`)
 )
 
 // when splits "call Ana by friday" into the task and the date it names, "" when

@@ -8,11 +8,12 @@ import (
 	"strings"
 
 	"passepartout/internal/org"
+	"passepartout/internal/pattern"
 )
 
 // One term of an Org match string: a sign and a tag, {regexp}, LEVEL or property
 // comparison.
-var matchTerm = regexp.MustCompile(`^&?([-+:]?)(?:(\{[^}]+\})|LEVEL([<=>]{1,2})([0-9]+)|((?:[\pL\pN_]|\\-)+)([<>=]{1,2})(\{[^}]+\}|"[^"]*"|-?[.0-9]+(?:[eE][-+]?[0-9]+)?)|([\pL\pN_@#%]+))`)
+var matchTerm = pattern.New(`^&?([-+:]?)(?:(\{[^}]+\})|LEVEL([<=>]{1,2})([0-9]+)|((?:[\pL\pN_]|\\-)+)([<>=]{1,2})(\{[^}]+\}|"[^"]*"|-?[.0-9]+(?:[eE][-+]?[0-9]+)?)|([\pL\pN_@#%]+))`)
 
 // matchString compiles an Org match string as org-make-tags-matcher does:
 // alternatives of terms, and after a slash what the TODO keyword must be.

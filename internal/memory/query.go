@@ -5,13 +5,13 @@ import (
 	"iter"
 	"math"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"passepartout/internal/org"
+	"passepartout/internal/pattern"
 	"passepartout/internal/sexp"
 )
 
@@ -252,7 +252,7 @@ func splitWords(s string) []string {
 	return out
 }
 
-var keyWord = regexp.MustCompile(`^(-?)([a-z][a-z-]*):(.+)$`)
+var keyWord = pattern.New(`^(-?)([a-z][a-z-]*):(.+)$`)
 
 // word compiles one word of a query.
 func (q *Query) word(w string) (pred, error) {
@@ -519,4 +519,4 @@ func (q *Query) when(s string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-var distance = regexp.MustCompile(`^([-+][0-9]{1,5})([hdwmy])$`)
+var distance = pattern.New(`^([-+][0-9]{1,5})([hdwmy])$`)

@@ -19,13 +19,13 @@ import (
 	"cmp"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
 
 	"passepartout/internal/memory"
+	"passepartout/internal/pattern"
 	"passepartout/internal/sexp"
 )
 
@@ -72,7 +72,7 @@ type Note struct {
 	Origin string // where the source's text came from, "" for the person's own
 }
 
-var dayFile = regexp.MustCompile(`^daily/(\d{4}-\d{2}-\d{2})\.org$`)
+var dayFile = pattern.New(`^daily/(\d{4}-\d{2}-\d{2})\.org$`)
 
 // Days are the logs of a view, oldest first; those before a date only, if one is
 // given.
@@ -147,7 +147,7 @@ func knownIn(v *memory.View) known {
 
 const keyProperty = ":SCRIBE:"
 
-var keyLine = regexp.MustCompile(`(?m)^\s*:SCRIBE:\s+([0-9a-f]{16})\s*$`)
+var keyLine = pattern.New(`(?m)^\s*:SCRIBE:\s+([0-9a-f]{16})\s*$`)
 
 // Extract finds the notes of some days by rules. What a note exists for is left
 // out.
@@ -187,9 +187,9 @@ func key(n Note) string {
 }
 
 var (
-	definition = regexp.MustCompile(`^\s*[-+] (\S.*?) :: (.+)$`)
-	decision   = regexp.MustCompile(`(?i)^\s*(?:[-+] )?(?:decision|decided|we decided|i decided)\s*[:—-]\s*(.+)$`)
-	reference  = regexp.MustCompile(`\[\[(https?://[^\]]+)\]\[([^\]]+)\]\]`)
+	definition = pattern.New(`^\s*[-+] (\S.*?) :: (.+)$`)
+	decision   = pattern.New(`(?i)^\s*(?:[-+] )?(?:decision|decided|we decided|i decided)\s*[:—-]\s*(.+)$`)
+	reference  = pattern.New(`\[\[(https?://[^\]]+)\]\[([^\]]+)\]\]`)
 )
 
 // minWords is how many words a heading's text must have to be a thought.
@@ -243,7 +243,7 @@ func plain(text string) string {
 	return strings.TrimRight(title, ":.,;")
 }
 
-var linkText = regexp.MustCompile(`\[\[[^\]]*\](?:\[([^\]]*)\])?\]`)
+var linkText = pattern.New(`\[\[[^\]]*\](?:\[([^\]]*)\])?\]`)
 
 // slug is a title as a file's name.
 func slug(title string) string {
@@ -317,7 +317,7 @@ func Report(notes []Note, now time.Time, ticked map[string]bool) string {
 	return b.String()
 }
 
-var tick = regexp.MustCompile(`(?m)^\s*- \[[xX]\] .*=([0-9a-f]{16})=\s*$`)
+var tick = pattern.New(`(?m)^\s*- \[[xX]\] .*=([0-9a-f]{16})=\s*$`)
 
 // Ticked are the keys of a report's ticked items.
 func Ticked(report string) map[string]bool {

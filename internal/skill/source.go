@@ -5,11 +5,11 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"passepartout/internal/org"
+	"passepartout/internal/pattern"
 	"passepartout/internal/sexp"
 )
 
@@ -28,7 +28,7 @@ type source struct {
 	tests  []byte   // the tests alone, likewise
 }
 
-var namePattern = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
+var namePattern = pattern.New(`^[a-z][a-z0-9-]{0,63}$`)
 
 // NameOf is the name of the skill in a file: its base name without the ending
 // and without the customary "org-skill-".
@@ -75,8 +75,8 @@ func parse(name, file string, raw []byte) (*source, error) {
 }
 
 var (
-	beginLisp = regexp.MustCompile(`(?i)^[ \t]*#\+begin_src[ \t]+((?:common-)?lisp)\b[ \t]*(.*?)[ \t\r]*$`)
-	endSrc    = regexp.MustCompile(`(?i)^[ \t]*#\+end_src[ \t\r]*$`)
+	beginLisp = pattern.New(`(?i)^[ \t]*#\+begin_src[ \t]+((?:common-)?lisp)\b[ \t]*(.*?)[ \t\r]*$`)
+	endSrc    = pattern.New(`(?i)^[ \t]*#\+end_src[ \t\r]*$`)
 )
 
 // withBroken adds the blocks Org does not see because a line within them begins
@@ -94,7 +94,7 @@ func withBroken(raw []byte, blocks []org.Block) []org.Block {
 			rest = rest[1:]
 		}
 		text := bytes.TrimSuffix(line, []byte{'\n'})
-		m := beginLisp.FindSubmatch(text)
+		m := beginLisp.Regexp().FindSubmatch(text)
 		switch {
 		case len(rest) > 0 && start >= rest[0].Span.Start:
 			if rest[0].Name != "EXAMPLE" {
@@ -102,7 +102,7 @@ func withBroken(raw []byte, blocks []org.Block) []org.Block {
 			}
 		case m != nil:
 			open = &org.Block{Name: "SRC", Language: string(m[1]), Params: string(m[2]), Span: org.Span{Start: start}, Inner: org.Span{Start: at}}
-		case open != nil && endSrc.Match(text):
+		case open != nil && endSrc.Regexp().Match(text):
 			open.Inner.End, open.Span.End = start, at
 			out = append(out, *open)
 			open = nil
@@ -132,13 +132,13 @@ type excerpt struct {
 
 func (x *excerpt) add(raw []byte, s org.Span) {
 	x.text = append(x.text, bytes.Repeat([]byte{'\n'}, bytes.Count(raw[x.end:s.Start], []byte{'\n'}))...)
-	x.text = append(x.text, escapedLine.ReplaceAll(raw[s.Start:s.End], []byte("$1$2"))...)
+	x.text = append(x.text, escapedLine.Regexp().ReplaceAll(raw[s.Start:s.End], []byte("$1$2"))...)
 	x.end = s.End
 }
 
 // escapedLine matches the comma Org puts before a line of a block that would be
 // read as a heading or a keyword.
-var escapedLine = regexp.MustCompile(`(?m)^([ \t]*),(,*(?:\*|#\+))`)
+var escapedLine = pattern.New(`(?m)^([ \t]*),(,*(?:\*|#\+))`)
 
 // resolve turns the names a skill builds on into names of skills.
 func (s *source) resolve(byID map[string]string, known map[string]*source) ([]string, error) {

@@ -1,9 +1,10 @@
 package tui
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"passepartout/internal/pattern"
 )
 
 // emphasis are the marks that must stand between words: the opening one after a
@@ -23,11 +24,11 @@ var emphasis = []struct {
 }
 
 var (
-	mdLink   = regexp.MustCompile(`^\[([^\]\n]+)\]\(([^)\s]+)\)`)
-	orgLink  = regexp.MustCompile(`^\[\[([^\]]+)\](?:\[([^\]]+)\])?\]`)
-	address  = regexp.MustCompile(`^(?:https?|file|mailto):[^\s<>"]+`)
-	checkbox = regexp.MustCompile(`^\[[ xX-]\](?:\s|$)`)
-	todoWord = regexp.MustCompile(`\b(?:` + strings.Join(todoWords, "|") + `)\b`)
+	mdLink   = pattern.New(`^\[([^\]\n]+)\]\(([^)\s]+)\)`)
+	orgLink  = pattern.New(`^\[\[([^\]]+)\](?:\[([^\]]+)\])?\]`)
+	address  = pattern.New(`^(?:https?|file|mailto):[^\s<>"]+`)
+	checkbox = pattern.New(`^\[[ xX-]\](?:\s|$)`)
+	todoWord = pattern.New(`\b(?:` + strings.Join(todoWords, "|") + `)\b`)
 )
 
 // todoWords are Org's task states.
@@ -149,7 +150,7 @@ func keywords(s string, base role) []span {
 	if !slices.ContainsFunc(todoWords, func(w string) bool { return strings.Contains(s, w) }) {
 		return []span{{s, base}} // the expression is slow, and most text has none
 	}
-	at := todoWord.FindAllStringIndex(s, -1)
+	at := todoWord.Regexp().FindAllStringIndex(s, -1)
 	var out []span
 	from := 0
 	for _, p := range at {

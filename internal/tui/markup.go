@@ -1,8 +1,9 @@
 package tui
 
 import (
-	"regexp"
 	"strings"
+
+	"passepartout/internal/pattern"
 )
 
 // A markup lays text out line by line. Everything up to stable is final: text
@@ -99,13 +100,13 @@ func tableAt(text string) (rows []string, n int, closed bool) {
 }
 
 var (
-	fenceOpen  = regexp.MustCompile("^\\s*(?:(`{3,}|~{3,})\\s*([\\w+-]*)|(?i:#\\+begin_(\\w+))(?:\\s+([\\w+-]*).*)?)\\s*$")
-	mdHeading  = regexp.MustCompile(`^#{1,6}\s+(.*?)\s*#*\s*$`)
-	orgHeading = regexp.MustCompile(`^(\*{2,}|\*(?:\s+(?:` + strings.Join(todoWords, "|") + `)\b))`)
-	bullet     = regexp.MustCompile(`^(\s*)([-+*]|\d{1,3}[.)])\s+(.*)$`)
-	quote      = regexp.MustCompile(`^\s*>\s?(.*)$`)
-	ruleLine   = regexp.MustCompile(`^\s*(?:-{3,}|\*{3,}|_{3,})\s*$`)
-	orgMeta    = regexp.MustCompile(`^\s*(?:#\+\w+:|:[A-Za-z_-]+:(?:\s|$)|(?:SCHEDULED|DEADLINE|CLOSED):)`)
+	fenceOpen  = pattern.New("^\\s*(?:(`{3,}|~{3,})\\s*([\\w+-]*)|(?i:#\\+begin_(\\w+))(?:\\s+([\\w+-]*).*)?)\\s*$")
+	mdHeading  = pattern.New(`^#{1,6}\s+(.*?)\s*#*\s*$`)
+	orgHeading = pattern.New(`^(\*{2,}|\*(?:\s+(?:` + strings.Join(todoWords, "|") + `)\b))`)
+	bullet     = pattern.New(`^(\s*)([-+*]|\d{1,3}[.)])\s+(.*)$`)
+	quote      = pattern.New(`^\s*>\s?(.*)$`)
+	ruleLine   = pattern.New(`^\s*(?:-{3,}|\*{3,}|_{3,})\s*$`)
+	orgMeta    = pattern.New(`^\s*(?:#\+\w+:|:[A-Za-z_-]+:(?:\s|$)|(?:SCHEDULED|DEADLINE|CLOSED):)`)
 )
 
 // logical lays out one line of the source.

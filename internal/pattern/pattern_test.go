@@ -1,0 +1,42 @@
+package pattern_test
+
+import (
+	"sync"
+	"testing"
+
+	"passepartout/internal/pattern"
+)
+
+func TestAPatternIsCompiledOnceHoweverManyAskAtOnce(t *testing.T) {
+	p := pattern.New(`^(\w+) (\d+)$`)
+	var wait sync.WaitGroup
+	for range 16 {
+		wait.Go(func() {
+			if m := p.FindStringSubmatch("page 12"); len(m) != 3 || m[2] != "12" {
+				t.Errorf("found %q", m)
+			}
+			if p.Regexp() != p.Regexp() {
+				t.Error("compiled twice")
+			}
+		})
+	}
+	wait.Wait()
+}
+
+func TestAWrongExpressionPanicsAtItsFirstUse(t *testing.T) {
+	p := pattern.New(`(`)
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	p.MatchString("x")
+}
+
+func TestMakingAPatternCostsNothing(t *testing.T) {
+	if n := testing.AllocsPerRun(100, func() { sink = pattern.New(`a(b|c)*d`) }); n > 1 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+var sink *pattern.Pattern
