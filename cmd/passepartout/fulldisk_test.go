@@ -13,14 +13,21 @@ import (
 const fullDisk = `
 mount -t tmpfs -o size=256k none "$HOME/.local/state" || { echo no-mount; exit 0; }
 say() { word=$1; shift; passepartout "$@"; echo "$word=$?"; }
-stop() { kill "$(cat "$HOME/.local/state/passepartout/daemon.lock")"; while passepartout --no-start /cost >/dev/null 2>&1; do :; done; }
+stop() { lock="$HOME/.local/state/passepartout/daemon.lock"; kill "$(cat "$lock")"; flock -w 20 "$lock" true; }
 say room "remind me to water the tree"
 cat /dev/zero > "$HOME/.local/state/fill" 2>/dev/null
 i=0
-while [ $i -lt 20 ] && passepartout "remind me to oil gate $i" > "$HOME/said"; do i=$((i+1)); done
+while [ $i -lt 20 ]; do
+  passepartout "remind me to oil gate $i" > "$HOME/said"
+  case $(cat "$HOME/said") in Captured*|"It was done"*) i=$((i+1));; *) break;; esac
+done
 cat "$HOME/said"
 echo "kept=$(grep -c '^\* TODO oil gate' "$HOME/memex/inbox/inbox.org")/$i"
 rm "$HOME/.local/state/fill"
+say mended "remind me to mend the fence"
+say asked "run curl -s https://example.com/ in the shell"
+say unbroken journal verify
+echo "resumed=$(grep -c ':KIND :RESUMED' "$HOME"/.local/state/passepartout/journal/*.journal)"
 stop
 say after "remind me to paint the door"
 say record journal verify
@@ -29,7 +36,8 @@ stop
 `
 
 // TestAFullDiskStopsTheAgentAndLosesNothing: with no room for the record nothing is
-// done, and said so; everything that was said to be done is there.
+// done, and said so; everything that was said to be done is there; and with room
+// again the same daemon goes on.
 func TestAFullDiskStopsTheAgentAndLosesNothing(t *testing.T) {
 	if _, err := exec.LookPath("unshare"); err != nil {
 		t.Skip("unshare is not installed")
@@ -49,7 +57,7 @@ func TestAFullDiskStopsTheAgentAndLosesNothing(t *testing.T) {
 	case err != nil:
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, want := range []string{"room=0", "The journal cannot be written, so nothing is done", "after=0", "record=0"} {
+	for _, want := range []string{"room=0", "The journal cannot be written, so nothing is done", "the disk is full", "mended=0", "unbroken=0", "resumed=1", "after=0", "record=0"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("want %q in:\n%s", want, out)
 		}

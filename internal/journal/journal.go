@@ -19,9 +19,10 @@
 //   - [Recovery] tells what [Open] cut off after a crash, and where it was kept.
 //   - [BrokenError] is a record that was changed, with segment and line.
 //
-// The rule a newcomer will break: an error from Append is final. The record may
-// end anywhere in what was being written, so the caller must not act, and the
-// journal takes nothing more until it is opened, and so examined, again.
+// The rule a newcomer will break: after an error from Append the caller must not
+// act. The record may end anywhere in what was being written. Where the disk was
+// full the journal examines its end and goes on by itself once there is room
+// (mend.go); after any other failure it takes nothing more until it is opened again.
 //
 // What the chain cannot show is that whole entries are missing from its end.
 // Whoever needs that keeps [Summary.Head] elsewhere.
@@ -64,8 +65,8 @@ var (
 	ErrLocked = errors.New("journal is open elsewhere")
 	// ErrClosed means that the journal was closed in good order.
 	ErrClosed = errors.New("journal is closed")
-	// ErrFailed means that the disk refused an earlier entry: no effect may
-	// follow until the journal has been opened again.
+	// ErrFailed means that the disk refused this entry or an earlier one: no
+	// effect may follow it.
 	ErrFailed = errors.New("journal has failed")
 )
 
@@ -74,6 +75,9 @@ type file interface {
 	io.WriteCloser
 	Sync() error
 }
+
+// errTaken is why a file that was given up cannot be written.
+var errTaken = errors.New("no segment is open")
 
 // A Journal appends entries. It is safe for concurrent use.
 type Journal struct {
@@ -85,14 +89,18 @@ type Journal struct {
 	done chan struct{} // closed when the writer has ended
 
 	// Owned by the writer goroutine.
-	out     file
+	out     file // nil: given up, until the journal is mended
 	segment int
 	size    int64
+	synced  int64  // how much of the segment is known to be on the disk
+	lost    []byte // lines that were accepted and found no room
 
 	mu      sync.Mutex // guards what follows
 	head    chain      // the last entry accepted
 	pending *batch     // accepted, not yet taken by the writer
 	err     error      // why nothing more is accepted
+	full    bool       // err is want of room: whoever comes next lets the writer try again
+	closing bool
 }
 
 // A batch is a group of entries that go to the disk together.
@@ -129,10 +137,11 @@ func Open(dir string, o Options) (*Journal, Recovery, error) {
 		dir: dir, opts: o, lock: lock, pending: newBatch(),
 		wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
-	rec, err := j.recover()
+	rec, end, err := j.recover()
 	if err != nil {
 		return nil, Recovery{}, errors.Join(err, lock.Close())
 	}
+	j.head, j.synced = end, j.size
 	go j.write()
 	return j, rec, nil
 }
@@ -178,9 +187,9 @@ func (j *Journal) AppendLazy(entry sexp.Plist) (Seq, error) {
 // Sync returns when all entries accepted before it are on the disk.
 func (j *Journal) Sync() error {
 	j.mu.Lock()
-	if j.err != nil {
+	if err := j.refusesLocked(); err != nil {
 		defer j.mu.Unlock()
-		return j.err
+		return err
 	}
 	b := j.pending
 	b.sync = true
@@ -188,6 +197,20 @@ func (j *Journal) Sync() error {
 	j.notify()
 	<-b.done
 	return b.err
+}
+
+// refusesLocked says why nothing is accepted. A full disk is no reason: the writer
+// will say whether it still is.
+func (j *Journal) refusesLocked() error {
+	switch {
+	case j.closing && j.err == nil:
+		return ErrClosed
+	case j.closing:
+		return j.err // nobody is left to try again
+	case j.err != nil && !j.full:
+		return j.err
+	}
+	return nil
 }
 
 // Head returns the number and sum of the last entry accepted.
@@ -201,25 +224,23 @@ func (j *Journal) Head() (Seq, sexp.Digest) {
 // calls fail with [ErrClosed].
 func (j *Journal) Close() error {
 	j.mu.Lock()
-	closed := errors.Is(j.err, ErrClosed)
-	failed := j.err
-	if failed == nil {
-		j.pending.sync = true
-		j.err = ErrClosed
-	}
+	again := j.closing
+	j.closing, j.pending.sync = true, true
 	j.mu.Unlock()
 	j.notify()
 	<-j.done
-	if closed {
+	if again {
 		return ErrClosed
 	}
 	j.mu.Lock()
-	if errors.Is(j.err, ErrFailed) {
-		failed = j.err
-	}
-	j.err = ErrClosed
+	failed := j.err
+	j.err, j.full = ErrClosed, false
 	j.mu.Unlock()
-	return errors.Join(failed, j.out.Close(), j.lock.Close())
+	errs := []error{failed}
+	if j.out != nil {
+		errs = append(errs, j.out.Close())
+	}
+	return errors.Join(append(errs, j.lock.Close())...)
 }
 
 // accept numbers an entry, chains it to the one before and hands it over.
@@ -230,11 +251,19 @@ func (j *Journal) accept(entry sexp.Plist, durable bool) (Seq, *batch, error) {
 	}
 	for {
 		j.mu.Lock()
-		if j.err != nil {
+		if err := j.refusesLocked(); err != nil {
 			defer j.mu.Unlock()
-			return 0, nil, j.err
+			return 0, nil, err
 		}
 		b := j.pending
+		if j.full {
+			j.mu.Unlock()
+			j.notify()
+			if <-b.done; b.err != nil {
+				return 0, nil, b.err
+			}
+			continue
+		}
 		if len(b.lines) > 0 && len(b.lines)+len(body) > maxPending {
 			j.mu.Unlock()
 			<-b.done
@@ -262,15 +291,19 @@ func (j *Journal) write() {
 	defer close(j.done)
 	for range j.wake {
 		j.mu.Lock()
-		b, last := j.pending, j.err != nil
+		b, full, last := j.pending, j.full, j.closing
 		j.pending = newBatch()
 		j.mu.Unlock()
 
-		if err := j.flush(b); err != nil {
-			b.err = fmt.Errorf("%w: %w", ErrFailed, err)
-			j.fail(b.err)
-			close(b.done)
-			return
+		var err error
+		if full {
+			err = j.mend(b)
+		}
+		if err == nil {
+			err = j.flush(b)
+		}
+		if err != nil {
+			last = !j.fail(b, err) || last
 		}
 		close(b.done)
 		if last {
@@ -279,18 +312,32 @@ func (j *Journal) write() {
 	}
 }
 
-// fail refuses all that is pending, and all to come.
-func (j *Journal) fail(err error) {
+// fail refuses a batch and all that is pending. It reports whether there is hope:
+// then the lines are kept, since later ones are chained to them, and those who did
+// not wait were told that they are recorded.
+func (j *Journal) fail(b *batch, cause error) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.err = err
-	j.pending.err = err
+	j.err, j.full = fmt.Errorf("%w: %w", ErrFailed, cause), noRoom(cause)
+	if j.full {
+		j.err = fmt.Errorf("%w: the disk is full; it goes on by itself when there is room: %w", ErrFailed, cause)
+	}
+	b.err, j.pending.err = j.err, j.err
+	if j.full {
+		j.lost = append(append(j.lost, b.lines...), j.pending.lines...)
+		b.lines = nil
+	}
 	close(j.pending.done)
+	j.pending = newBatch()
+	return j.full
 }
 
 // flush writes one batch. It never tries again: after a failed write or sync
 // nobody knows what the disk holds, except by reading it.
 func (j *Journal) flush(b *batch) error {
+	if j.out == nil {
+		return errTaken
+	}
 	if len(b.lines) > 0 {
 		if j.size >= j.opts.SegmentBytes {
 			if err := j.rotate(); err != nil {
@@ -307,6 +354,7 @@ func (j *Journal) flush(b *batch) error {
 		if err := j.out.Sync(); err != nil {
 			return fmt.Errorf("sync entries: %w", err)
 		}
+		j.synced = j.size
 	}
 	return nil
 }
@@ -317,7 +365,10 @@ func (j *Journal) rotate() error {
 	if err := j.out.Sync(); err != nil {
 		return fmt.Errorf("sync segment: %w", err)
 	}
-	if err := j.out.Close(); err != nil {
+	j.synced = j.size
+	old := j.out
+	j.out = nil
+	if err := old.Close(); err != nil {
 		return fmt.Errorf("close segment: %w", err)
 	}
 	return j.create(j.segment + 1)
@@ -329,7 +380,7 @@ func (j *Journal) create(number int) error {
 	if err != nil {
 		return fmt.Errorf("new segment: %w", err)
 	}
-	j.out, j.segment, j.size = j.opts.wrap(f), number, 0
+	j.out, j.segment, j.size, j.synced = j.opts.wrap(f), number, 0, 0
 	return syncDir(j.dir)
 }
 

@@ -2,6 +2,7 @@ package journal_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -374,8 +375,10 @@ func rewrite(t *testing.T, dir string, segment int, change func([]byte) []byte) 
 type flaky struct {
 	journal.File
 	mu       sync.Mutex
-	room     int // bytes that still fit; negative for no limit
+	room     int   // bytes that still fit; negative for no limit
+	cause    error // what a write beyond it fails with; nil: no space
 	failSync bool
+	syncs    error // what a sync fails with; nil: an input/output error
 	unsynced int
 }
 
@@ -384,7 +387,11 @@ func (f *flaky) Write(b []byte) (int, error) {
 	defer f.mu.Unlock()
 	if f.room >= 0 && len(b) > f.room {
 		n, err := f.File.Write(b[:f.room])
-		return n, errors.Join(err, syscall.ENOSPC)
+		f.room -= n
+		return n, errors.Join(err, cmp.Or(f.cause, error(syscall.ENOSPC)))
+	}
+	if f.room >= 0 {
+		f.room -= len(b)
 	}
 	f.unsynced += len(b)
 	return f.File.Write(b)
@@ -394,7 +401,7 @@ func (f *flaky) Sync() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.failSync {
-		return syscall.EIO
+		return cmp.Or(f.syncs, error(syscall.EIO))
 	}
 	f.unsynced = 0
 	return f.File.Sync()
@@ -407,7 +414,7 @@ func TestAFailingDiskStopsTheJournalForGood(t *testing.T) {
 		cause  error
 		torn   bool
 	}{
-		{"full", func(f *flaky) { f.room = 100 }, syscall.ENOSPC, true},
+		{"unable to write", func(f *flaky) { f.room, f.cause = 100, syscall.EIO }, syscall.EIO, true},
 		{"unable to sync", func(f *flaky) { f.failSync = true }, syscall.EIO, false},
 	}
 	for _, tt := range tests {

@@ -33,36 +33,36 @@ func (r Recovery) String() string {
 // recover finds the end of the journal and makes it ready to be written. It
 // reads the last two segments: the last may be empty or torn, and the one
 // before says what the chain must go on from.
-func (j *Journal) recover() (rec Recovery, err error) {
+func (j *Journal) recover() (rec Recovery, end chain, err error) {
 	last, err := segments(j.dir)
 	if err != nil {
-		return rec, err
+		return rec, end, err
 	}
 	if last == 0 {
-		return rec, j.create(1)
+		return rec, end, j.create(1)
 	}
 	c, err := openCursor(j.dir, max(1, last-1))
 	if err != nil {
-		return rec, err
+		return rec, end, err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
 	torn, err := c.toEnd(last)
 	if err != nil {
-		return rec, err
+		return rec, end, err
 	}
 	rec.Head = c.head.seq
 	if torn != nil {
 		rec.Segment, rec.Line, rec.Bytes = torn.Segment, torn.Line, torn.Bytes
 		if rec.Kept, err = setAside(j.dir, torn); err != nil {
-			return rec, err
+			return rec, end, err
 		}
 	}
 	f, err := os.OpenFile(filepath.Join(j.dir, segmentName(last)), os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
-		return rec, fmt.Errorf("journal: %w", err)
+		return rec, end, fmt.Errorf("journal: %w", err)
 	}
-	j.out, j.segment, j.size, j.head = j.opts.wrap(f), last, c.off, c.head
-	return rec, nil
+	j.out, j.segment, j.size = j.opts.wrap(f), last, c.off
+	return rec, c.head, nil
 }
 
 // toEnd reads to the end of segment last and returns how it was torn, if so.

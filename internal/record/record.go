@@ -4,8 +4,9 @@
 // A record is one line: its length and its checksum in hexadecimal, then the printed
 // list. [Read] tells a torn end, which nobody was ever told of, from damage: a torn
 // end is left out, damage is [ErrDamaged], because what follows it may say that
-// something was done. A [File] appends; once a write has failed it takes nothing
-// more, since half a record may be on disk.
+// something was done. A [File] appends; a write that failed for want of room is cut
+// off again before the next, and after any other failure it takes nothing more, since
+// half a record may be on disk.
 //
 // Approvals, runs of jobs and messages of channels are kept so. What is hash-chained
 // and replayed is the journal's, not ours.
@@ -19,10 +20,12 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 
 	"passepartout/internal/sexp"
 )
@@ -104,10 +107,11 @@ func wholeIn(raw []byte) bool {
 
 // A File is a file that is appended to.
 type File struct {
-	path  string
-	file  *os.File
-	size  int64
-	fault error
+	path   string
+	file   *os.File
+	size   int64
+	synced int64 // how much of it is known to be on the disk
+	fault  error
 }
 
 // Create puts a new file with these records in the place of what is at path.
@@ -140,7 +144,7 @@ func (f *File) Replace(records []sexp.Plist) error {
 	if f.file != nil {
 		err = f.file.Close()
 	}
-	f.file, f.size = fresh, int64(len(buf))
+	f.file, f.size, f.synced = fresh, int64(len(buf)), int64(len(buf))
 	return err
 }
 
@@ -155,8 +159,8 @@ func syncDir(dir string) error {
 // Append writes records. With durable they are on disk when it returns; without, they
 // survive the end of the program, not that of the machine.
 func (f *File) Append(durable bool, records ...sexp.Plist) error {
-	if f.fault != nil {
-		return f.fault
+	if err := f.mend(); err != nil {
+		return err
 	}
 	var buf []byte
 	for _, p := range records {
@@ -170,7 +174,33 @@ func (f *File) Append(durable bool, records ...sexp.Plist) error {
 		f.fault = fmt.Errorf("%s cannot be written: %w", f.path, err)
 		return f.fault
 	}
-	f.size += int64(len(buf))
+	if f.size += int64(len(buf)); durable {
+		f.synced = f.size
+	}
+	return nil
+}
+
+// mend makes a file that found no room ready again: what was refused is cut off, and
+// what no sync has confirmed is written once more, since after one that failed it may
+// be in memory only.
+func (f *File) mend() error {
+	if f.fault == nil || !errors.Is(f.fault, syscall.ENOSPC) && !errors.Is(f.fault, syscall.EDQUOT) {
+		return f.fault
+	}
+	rest := make([]byte, f.size-f.synced)
+	if err := f.file.Truncate(f.size); err != nil {
+		return fmt.Errorf("%s cannot be mended: %w", f.path, err)
+	}
+	if _, err := f.file.ReadAt(rest, f.synced); err != nil && len(rest) > 0 {
+		return fmt.Errorf("%s cannot be mended: %w", f.path, err)
+	}
+	if _, err := f.file.Seek(f.synced, io.SeekStart); err != nil {
+		return fmt.Errorf("%s cannot be mended: %w", f.path, err)
+	}
+	if _, err := f.file.Write(rest); err != nil {
+		return fmt.Errorf("%s cannot be mended: %w", f.path, err)
+	}
+	f.fault = nil
 	return nil
 }
 
