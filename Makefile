@@ -4,7 +4,7 @@ BIN      := bin/passepartout
 TOOL      = $(GO) tool -modfile=tools/go.mod
 SHARED   ?= ../shared
 FUZZTIME ?= 60s
-PACKAGES := emacs-nox sbcl cl-ppcre tmux bubblewrap git python3
+PACKAGES := gcc libc6-dev emacs-nox sbcl cl-ppcre tmux bubblewrap git python3
 
 .DEFAULT_GOAL := help
 .PHONY: help run build test check lint bench fuzz soak eval cover release reproduce deps tools clean
