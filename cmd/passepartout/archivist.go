@@ -54,11 +54,11 @@ func (a *app) archivist(ctx context.Context, ask sexp.Keyword, write bool) error
 			if day := r.Text("DAY"); day != "" {
 				row["day"] = day
 			} else {
-				row["line"], row["fix"] = number(r, "LINE"), r.Text("FIX")
+				row["line"], row["fix"] = r.Number("LINE"), r.Text("FIX")
 			}
 			found = append(found, row)
 		}
-		return a.printJSON(map[string]any{"count": number(p, "COUNT"), "found": found})
+		return a.printJSON(map[string]any{"count": p.Number("COUNT"), "found": found})
 	}
 	_, err = fmt.Fprint(a.out, printable(p.Text("TEXT")))
 	return err

@@ -34,8 +34,8 @@ func (a *app) cost(ctx context.Context) error {
 		models := []any{}
 		for _, m := range rows(p, "MODELS") {
 			models = append(models, map[string]any{
-				"model": m.Text("MODEL"), "calls": number(m, "CALLS"), "failed": number(m, "FAILED"),
-				"in": number(m, "IN"), "cached": number(m, "CACHED"), "out": number(m, "OUT"), "cost": m.Text("COST"),
+				"model": m.Text("MODEL"), "calls": m.Number("CALLS"), "failed": m.Number("FAILED"),
+				"in": m.Number("IN"), "cached": m.Number("CACHED"), "out": m.Number("OUT"), "cost": m.Text("COST"),
 			})
 		}
 		return a.printJSON(map[string]any{"day": p.Text("DAY"), "month": p.Text("MONTH"), "caps": caps, "models": models})
@@ -45,7 +45,7 @@ func (a *app) cost(ctx context.Context) error {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	for _, m := range rows(p, "MODELS") {
 		fmt.Fprintf(w, "%s\t%d calls\t%d failed\t%d in (%d %% from the provider's cache)\t%d out\t%s\n", printable(m.Text("MODEL")),
-			number(m, "CALLS"), number(m, "FAILED"), number(m, "IN"), 100*number(m, "CACHED")/max(1, number(m, "IN")), number(m, "OUT"), m.Text("COST"))
+			m.Number("CALLS"), m.Number("FAILED"), m.Number("IN"), 100*m.Number("CACHED")/max(1, m.Number("IN")), m.Number("OUT"), m.Text("COST"))
 	}
 	return w.Flush()
 }
@@ -76,28 +76,28 @@ func (a *app) explainPrompt(ctx context.Context, session string, words []string,
 		parts := []any{}
 		for _, m := range rows(p, "PARTS") {
 			parts = append(parts, map[string]any{
-				"name": m.Text("NAME"), "trust": m.Text("TRUST"), "stable": flag(m, "STABLE"),
-				"full": number(m, "FULL"), "tokens": number(m, "TOKENS"), "note": m.Text("NOTE"),
+				"name": m.Text("NAME"), "trust": m.Text("TRUST"), "stable": m.Flag("STABLE"),
+				"full": m.Number("FULL"), "tokens": m.Number("TOKENS"), "note": m.Text("NOTE"),
 			})
 		}
 		return a.printJSON(map[string]any{
-			"parts": parts, "total": number(p, "TOTAL"), "limit": number(p, "LIMIT"), "private": flag(p, "PRIVATE"),
+			"parts": parts, "total": p.Number("TOTAL"), "limit": p.Number("LIMIT"), "private": p.Flag("PRIVATE"),
 			"system": p.Text("SYSTEM"), "tail": p.Text("TAIL"),
 		})
 	}
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	for _, m := range rows(p, "PARTS") {
 		kept := "changes"
-		if flag(m, "STABLE") {
+		if m.Flag("STABLE") {
 			kept = "stable"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d of %d tokens\t%s\n", m.Text("NAME"), m.Text("TRUST"), kept, number(m, "TOKENS"), number(m, "FULL"), m.Text("NOTE"))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d of %d tokens\t%s\n", m.Text("NAME"), m.Text("TRUST"), kept, m.Number("TOKENS"), m.Number("FULL"), m.Text("NOTE"))
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "total %d of %d tokens (estimated)\n", number(p, "TOTAL"), number(p, "LIMIT"))
-	if flag(p, "PRIVATE") {
+	fmt.Fprintf(a.out, "total %d of %d tokens (estimated)\n", p.Number("TOTAL"), p.Number("LIMIT"))
+	if p.Flag("PRIVATE") {
 		fmt.Fprintln(a.out, "private: only models on this machine may see it")
 	}
 	if full {

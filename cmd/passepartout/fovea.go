@@ -140,12 +140,12 @@ func (a *app) focus(ctx context.Context, session, op, node string) error {
 		ID    string `json:"id"`
 		Title string `json:"title"`
 		File  string `json:"file"`
-		Line  int64  `json:"line"`
+		Line  int    `json:"line"`
 	}
 	spots := func(key sexp.Keyword) []spot {
 		out := []spot{}
 		for _, r := range rows(p, key) {
-			out = append(out, spot{r.Text("ID"), r.Text("TITLE"), r.Text("FILE"), number(r, "LINE")})
+			out = append(out, spot{r.Text("ID"), r.Text("TITLE"), r.Text("FILE"), r.Number("LINE")})
 		}
 		return out
 	}

@@ -124,18 +124,6 @@ func rows(p sexp.Plist, key sexp.Keyword) (out []sexp.Plist) {
 	return out
 }
 
-func number(p sexp.Plist, key sexp.Keyword) int64 {
-	v, _ := p.Get(key)
-	n, _ := v.(sexp.Int)
-	i, _ := n.Int64()
-	return i
-}
-
-func flag(p sexp.Plist, key sexp.Keyword) bool {
-	v, ok := p.Get(key)
-	return ok && !sexp.IsNil(v)
-}
-
 func (a *app) modelsCommand() *cobra.Command {
 	var fresh bool
 	c := &cobra.Command{
@@ -179,7 +167,7 @@ func (a *app) models(ctx context.Context, fresh bool) error {
 	}
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	for _, m := range rows(p, "MODELS") {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", printable(m.Text("NAME")), window(number(m, "WINDOW")), priceText(m), where(m))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", printable(m.Text("NAME")), window(m.Number("WINDOW")), priceText(m), where(m))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -207,7 +195,7 @@ func texts(p sexp.Plist, key sexp.Keyword) (out []string) {
 	return out
 }
 
-func window(n int64) string {
+func window(n int) string {
 	if n == 0 {
 		return "?"
 	}
@@ -216,16 +204,16 @@ func window(n int64) string {
 
 func priceText(m sexp.Plist) string {
 	switch {
-	case flag(m, "LOCAL"):
+	case m.Flag("LOCAL"):
 		return "free"
-	case !flag(m, "PRICED"):
+	case !m.Flag("PRICED"):
 		return "price unknown"
 	}
 	return fmt.Sprintf("$%s in, $%s out", m.Text("IN"), m.Text("OUT"))
 }
 
 func where(m sexp.Plist) string {
-	if flag(m, "LOCAL") {
+	if m.Flag("LOCAL") {
 		return "local"
 	}
 	return "cloud"
@@ -235,7 +223,7 @@ func modelsJSON(p sexp.Plist) map[string]any {
 	models, uses, problems := []any{}, []any{}, []any{}
 	for _, m := range rows(p, "MODELS") {
 		models = append(models, map[string]any{
-			"name": m.Text("NAME"), "window": number(m, "WINDOW"), "local": flag(m, "LOCAL"), "priced": flag(m, "PRICED"),
+			"name": m.Text("NAME"), "window": m.Number("WINDOW"), "local": m.Flag("LOCAL"), "priced": m.Flag("PRICED"),
 			"usd_per_million_in": m.Text("IN"), "usd_per_million_out": m.Text("OUT"),
 		})
 	}

@@ -158,20 +158,20 @@ func (a *app) recallStatus(ctx context.Context) error {
 		return err
 	}
 	s := struct {
-		Notes     int64  `json:"notes"`
+		Notes     int    `json:"notes"`
 		Embedder  string `json:"embedder"`
 		Serving   string `json:"serving,omitempty"`
-		Have      int64  `json:"have"`
-		Want      int64  `json:"want"`
-		Withheld  int64  `json:"withheld"`
-		Refused   int64  `json:"refused"`
+		Have      int    `json:"have"`
+		Want      int    `json:"want"`
+		Withheld  int    `json:"withheld"`
+		Refused   int    `json:"refused"`
 		Weight    string `json:"weight,omitempty"`
 		Gain      string `json:"gain,omitempty"`
-		Questions int64  `json:"questions"`
+		Questions int    `json:"questions"`
 		Problem   string `json:"problem,omitempty"`
 	}{
-		number(p, "NOTES"), p.Text("EMBEDDER"), p.Text("SERVING"), number(p, "HAVE"), number(p, "WANT"), number(p, "WITHHELD"), number(p, "REFUSED"),
-		p.Text("WEIGHT"), p.Text("GAIN"), number(p, "QUESTIONS"), p.Text("PROBLEM"),
+		p.Number("NOTES"), p.Text("EMBEDDER"), p.Text("SERVING"), p.Number("HAVE"), p.Number("WANT"), p.Number("WITHHELD"), p.Number("REFUSED"),
+		p.Text("WEIGHT"), p.Text("GAIN"), p.Number("QUESTIONS"), p.Text("PROBLEM"),
 	}
 	if a.json {
 		return a.printJSON(s)

@@ -47,21 +47,9 @@ type ruleRow struct {
 }
 
 func (a *app) rulesList() error {
-	b, err := a.bench()
+	rows, err := a.ruleRows(func(gate.Rule) bool { return true })
 	if err != nil {
 		return err
-	}
-	entries, err := a.entries()
-	if err != nil {
-		return err
-	}
-	hits, err := flight.Hits(entries)
-	if err != nil {
-		return err
-	}
-	rows := []ruleRow{}
-	for _, r := range b.Policy.Rules {
-		rows = append(rows, ruleRowOf(r, hits[r.Name], time.Now()))
 	}
 	if a.json {
 		return a.printJSON(rows)
@@ -78,6 +66,29 @@ func (a *app) rulesList() error {
 		fmt.Fprintf(tw, "%s\t%s\t%d hits\t%s\t%s\n", r.State, r.Decision, r.Hits, until, printable(r.Name))
 	}
 	return tw.Flush()
+}
+
+// ruleRows tells of the wanted rules how often each of them was met.
+func (a *app) ruleRows(wanted func(gate.Rule) bool) ([]ruleRow, error) {
+	b, err := a.bench()
+	if err != nil {
+		return nil, err
+	}
+	entries, err := a.entries()
+	if err != nil {
+		return nil, err
+	}
+	hits, err := flight.Hits(entries)
+	if err != nil {
+		return nil, err
+	}
+	rows := []ruleRow{}
+	for _, r := range b.Policy.Rules {
+		if wanted(r) {
+			rows = append(rows, ruleRowOf(r, hits[r.Name], time.Now()))
+		}
+	}
+	return rows, nil
 }
 
 func ruleRowOf(r gate.Rule, hits int, now time.Time) ruleRow {
@@ -247,23 +258,9 @@ func (a *app) rulesShadowCommand() *cobra.Command {
 }
 
 func (a *app) rulesShadow(name string) error {
-	b, err := a.bench()
+	rows, err := a.ruleRows(func(r gate.Rule) bool { return r.Shadow && strings.Contains(r.Name, name) })
 	if err != nil {
 		return err
-	}
-	entries, err := a.entries()
-	if err != nil {
-		return err
-	}
-	hits, err := flight.Hits(entries)
-	if err != nil {
-		return err
-	}
-	rows := []ruleRow{}
-	for _, r := range b.Policy.Rules {
-		if r.Shadow && strings.Contains(r.Name, name) {
-			rows = append(rows, ruleRowOf(r, hits[r.Name], time.Now()))
-		}
 	}
 	if a.json {
 		return a.printJSON(rows)

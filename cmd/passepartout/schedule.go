@@ -84,7 +84,7 @@ func jobJSON(j sexp.Plist) map[string]any {
 	return map[string]any{
 		"id": j.Text("ID"), "name": j.Text("NAME"), "schedule": j.Text("SCHEDULE"), "next": j.Text("NEXT"), "state": j.Text("STATE"),
 		"tier": j.Text("TIER"), "do": j.Text("DO"), "when": j.Text("WHEN"), "catchup": j.Text("CATCHUP"),
-		"file": j.Text("FILE"), "line": number(j, "LINE"), "last": j.Text("LAST"), "last_at": j.Text("LAST-AT"),
+		"file": j.Text("FILE"), "line": j.Number("LINE"), "last": j.Text("LAST"), "last_at": j.Text("LAST-AT"),
 	}
 }
 
@@ -95,7 +95,7 @@ func (a *app) scheduleList(ctx context.Context) error {
 	}
 	problems := words(p, "PROBLEMS")
 	if a.json {
-		out := map[string]any{"problems": problems, "left_out": number(p, "LEFT-OUT")}
+		out := map[string]any{"problems": problems, "left_out": p.Number("LEFT-OUT")}
 		for key, name := range map[sexp.Keyword]string{"JOBS": "jobs", "HOOKS": "hooks"} {
 			list := []any{}
 			for _, j := range rows(p, key) {
@@ -111,12 +111,12 @@ func (a *app) scheduleList(ctx context.Context) error {
 		if s := j.Text("STATE"); s != "" {
 			when = strings.TrimSpace(s + " " + when)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s:%d\n", printable(j.Text("NAME")), when, printable(j.Text("SCHEDULE")), lastOf(j), printable(j.Text("FILE")), number(j, "LINE"))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s:%d\n", printable(j.Text("NAME")), when, printable(j.Text("SCHEDULE")), lastOf(j), printable(j.Text("FILE")), j.Number("LINE"))
 	}
 	for _, text := range problems {
 		fmt.Fprintf(a.errw, "problem: %s\n", printable(text))
 	}
-	if n := number(p, "LEFT-OUT"); n > 0 {
+	if n := p.Number("LEFT-OUT"); n > 0 {
 		fmt.Fprintf(a.errw, "%d more are not shown\n", n)
 	}
 	return w.Flush()
@@ -168,8 +168,8 @@ func (a *app) scheduleNext(ctx context.Context, name string, n int) error {
 func runJSON(r sexp.Plist) map[string]any {
 	return map[string]any{
 		"run": r.Text("RUN"), "job": r.Text("JOB"), "name": r.Text("NAME"), "state": strings.ToLower(string(r.Word("STATE"))),
-		"due": r.Text("DUE"), "until": r.Text("UNTIL"), "count": max(1, number(r, "COUNT")), "attempt": max(1, number(r, "ATTEMPT")),
-		"at": r.Text("AT"), "ended": r.Text("ENDED"), "retry": r.Text("RETRY"), "text": r.Text("TEXT"), "manual": flag(r, "MANUAL"),
+		"due": r.Text("DUE"), "until": r.Text("UNTIL"), "count": max(1, r.Number("COUNT")), "attempt": max(1, r.Number("ATTEMPT")),
+		"at": r.Text("AT"), "ended": r.Text("ENDED"), "retry": r.Text("RETRY"), "text": r.Text("TEXT"), "manual": r.Flag("MANUAL"),
 	}
 }
 
@@ -196,10 +196,10 @@ func (a *app) scheduleHistory(ctx context.Context, name string, n int) error {
 // runLine is a run in one line.
 func runLine(r sexp.Plist) string {
 	state := strings.ToLower(string(r.Word("STATE")))
-	if n := number(r, "COUNT"); n > 1 {
+	if n := r.Number("COUNT"); n > 1 {
 		state += fmt.Sprintf(" ×%d", n)
 	}
-	if n := number(r, "ATTEMPT"); n > 1 {
+	if n := r.Number("ATTEMPT"); n > 1 {
 		state += fmt.Sprintf(" #%d", n)
 	}
 	text, _, _ := strings.Cut(printable(r.Text("TEXT")), "\n")
@@ -285,14 +285,14 @@ func (a *app) status(ctx context.Context) error {
 	if a.json {
 		return a.statusJSON(p)
 	}
-	fmt.Fprintf(a.out, "daemon %d since %s, %d headings, %d clients\n", number(p, "PID"), local(p.Text("STARTED")), number(p, "HEADINGS"), number(p, "CLIENTS"))
+	fmt.Fprintf(a.out, "daemon %d since %s, %d headings, %d clients\n", p.Number("PID"), local(p.Text("STARTED")), p.Number("HEADINGS"), p.Number("CLIENTS"))
 	fmt.Fprintf(a.out, "%d jobs, %d hooks, %d paused, %d not allowed; %d running, %d waiting, %d to be tried again, %d events dropped\n",
-		number(p, "JOBS"), number(p, "HOOKS"), number(p, "PAUSED"), number(p, "BLOCKED"), len(rows(p, "RUNNING")), number(p, "WAITING"), number(p, "RETRYING"), number(p, "DROPPED"))
+		p.Number("JOBS"), p.Number("HOOKS"), p.Number("PAUSED"), p.Number("BLOCKED"), len(rows(p, "RUNNING")), p.Number("WAITING"), p.Number("RETRYING"), p.Number("DROPPED"))
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	for _, c := range rows(p, "CHECKS") {
 		state := "ok"
 		switch {
-		case flag(c, "FAILED"):
+		case c.Flag("FAILED"):
 			state = "FAILED"
 		case c.Text("AT") == "":
 			state = "not yet"
@@ -318,13 +318,13 @@ func (a *app) status(ctx context.Context) error {
 
 func (a *app) statusJSON(p sexp.Plist) error {
 	out := map[string]any{
-		"pid": number(p, "PID"), "started": p.Text("STARTED"), "memex": p.Text("MEMEX"), "headings": number(p, "HEADINGS"), "clients": number(p, "CLIENTS"),
-		"jobs": number(p, "JOBS"), "hooks": number(p, "HOOKS"), "paused": number(p, "PAUSED"), "not_allowed": number(p, "BLOCKED"),
-		"waiting": number(p, "WAITING"), "retrying": number(p, "RETRYING"), "dropped": number(p, "DROPPED"), "problems": words(p, "PROBLEMS"),
+		"pid": p.Number("PID"), "started": p.Text("STARTED"), "memex": p.Text("MEMEX"), "headings": p.Number("HEADINGS"), "clients": p.Number("CLIENTS"),
+		"jobs": p.Number("JOBS"), "hooks": p.Number("HOOKS"), "paused": p.Number("PAUSED"), "not_allowed": p.Number("BLOCKED"),
+		"waiting": p.Number("WAITING"), "retrying": p.Number("RETRYING"), "dropped": p.Number("DROPPED"), "problems": words(p, "PROBLEMS"),
 	}
 	checks, next := []any{}, []any{}
 	for _, c := range rows(p, "CHECKS") {
-		checks = append(checks, map[string]any{"name": c.Text("NAME"), "at": c.Text("AT"), "text": c.Text("TEXT"), "failed": flag(c, "FAILED"), "times": number(c, "TIMES")})
+		checks = append(checks, map[string]any{"name": c.Text("NAME"), "at": c.Text("AT"), "text": c.Text("TEXT"), "failed": c.Flag("FAILED"), "times": c.Number("TIMES")})
 	}
 	for _, j := range rows(p, "NEXT") {
 		next = append(next, jobJSON(j))

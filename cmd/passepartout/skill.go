@@ -124,9 +124,9 @@ type skillRow struct {
 
 // usage is what a running daemon says about a skill.
 type usage struct {
-	Calls       int64  `json:"calls"`
-	Failures    int64  `json:"failures"`
-	Steps       int64  `json:"steps"`
+	Calls       int    `json:"calls"`
+	Failures    int    `json:"failures"`
+	Steps       int    `json:"steps"`
 	Quarantined bool   `json:"quarantined"`
 	LastFailure string `json:"last_failure,omitempty"`
 }
@@ -158,7 +158,7 @@ func (a *app) usages() map[string]*usage {
 	for _, r := range rows(p, "SKILLS") {
 		quarantined, _ := r.Get("QUARANTINED")
 		out[r.Text("NAME")] = &usage{
-			Calls: number(r, "CALLS"), Failures: number(r, "FAILURES"), Steps: number(r, "STEPS"),
+			Calls: r.Number("CALLS"), Failures: r.Number("FAILURES"), Steps: r.Number("STEPS"),
 			Quarantined: !sexp.IsNil(quarantined), LastFailure: printable(r.Text("LAST-FAILURE")),
 		}
 	}

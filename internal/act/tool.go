@@ -53,10 +53,7 @@ func (c Call) Int(k sexp.Keyword, fallback int) int {
 }
 
 // Flag returns a T-or-NIL argument.
-func (c Call) Flag(k sexp.Keyword) bool {
-	v, _ := c.Args.Get(k)
-	return !sexp.IsNil(v)
-}
+func (c Call) Flag(k sexp.Keyword) bool { return c.Args.Flag(k) }
 
 // Texts returns a list-of-strings argument.
 func (c Call) Texts(k sexp.Keyword) []string {

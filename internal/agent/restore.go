@@ -160,10 +160,10 @@ func (a *Agent) turnOf(p flight.Plan) (*turn, error) {
 		return nil, fmt.Errorf("the record of the turn is incomplete")
 	}
 	t := &turn{
-		a: a, id: proto.ID(st.Text("ID")), attempts: number(st, "ATTEMPTS"), direct: flag(st, "DIRECT"),
+		a: a, id: proto.ID(st.Text("ID")), attempts: st.Number("ATTEMPTS"), direct: st.Flag("DIRECT"),
 		sig: proto.Signal{
 			ID: proto.ID(sg.Text("ID")), Parent: proto.ID(sg.Text("PARENT")), Kind: kind, Origin: proto.OriginOf(sg.Sub("ORIGIN")),
-			Session: sg.Text("SESSION"), Depth: number(sg, "DEPTH"), Taint: taintOf(sg.Sub("TAINT")), At: at, Body: sg.Sub("BODY"),
+			Session: sg.Text("SESSION"), Depth: sg.Number("DEPTH"), Taint: taintOf(sg.Sub("TAINT")), At: at, Body: sg.Sub("BODY"),
 		},
 	}
 	a.mu.Lock()
@@ -202,7 +202,7 @@ func messageOf(l sexp.List) (llm.Message, error) {
 	if err != nil {
 		return llm.Message{}, err
 	}
-	m := llm.Message{Role: llm.Role(number(p, "ROLE")), Text: p.Text("TEXT"), Tool: p.Text("TOOL"), OK: flag(p, "OK")}
+	m := llm.Message{Role: llm.Role(p.Number("ROLE")), Text: p.Text("TEXT"), Tool: p.Text("TOOL"), OK: p.Flag("OK")}
 	if call := p.Text("CALL"); call != "" {
 		m.Call = new(llm.Call)
 		if err := json.Unmarshal([]byte(call), m.Call); err != nil {
@@ -217,19 +217,7 @@ func taintPlist(t proto.Taint) sexp.Plist {
 }
 
 func taintOf(p sexp.Plist) proto.Taint {
-	return proto.Taint{Untrusted: flag(p, "UNTRUSTED"), Private: flag(p, "PRIVATE")}
-}
-
-func flag(p sexp.Plist, k sexp.Keyword) bool {
-	v, ok := p.Get(k)
-	return ok && !sexp.IsNil(v)
-}
-
-func number(p sexp.Plist, k sexp.Keyword) int {
-	v, _ := p.Get(k)
-	n, _ := v.(sexp.Int)
-	i, _ := n.Int64()
-	return int(i)
+	return proto.Taint{Untrusted: p.Flag("UNTRUSTED"), Private: p.Flag("PRIVATE")}
 }
 
 func items(p sexp.Plist, k sexp.Keyword) []sexp.Value {

@@ -283,7 +283,7 @@ func describe(b *strings.Builder, p flight.Plan) {
 func (g *Gateway) questionText(p flight.Plan) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "May I? %s\n", p.Name())
-	if flag(p.Turn.Sub("TAINT"), "PRIVATE") || flag(p.Turn.Sub("SIGNAL").Sub("TAINT"), "PRIVATE") {
+	if p.Turn.Sub("TAINT").Flag("PRIVATE") || p.Turn.Sub("SIGNAL").Sub("TAINT").Flag("PRIVATE") {
 		b.WriteString("Private notes took part, so what exactly is shown only on your machine: passepartout approvals\n")
 	} else {
 		describe(&b, p)

@@ -21,8 +21,8 @@ func takenRecord(in Incoming, at time.Time, begun bool) sexp.Plist {
 
 func incomingOf(p sexp.Plist) Incoming {
 	in := Incoming{
-		ID: p.Text("ID"), Cursor: p.Text("CURSOR"), Kind: Kind(number(p, "KIND")), From: Sender{ID: p.Text("FROM"), Name: p.Text("NAME")},
-		Chat: p.Text("CHAT"), Group: flag(p, "GROUP"), Addressed: flag(p, "ADDRESSED"), Forwarded: flag(p, "FORWARDED"),
+		ID: p.Text("ID"), Cursor: p.Text("CURSOR"), Kind: Kind(p.Number("KIND")), From: Sender{ID: p.Text("FROM"), Name: p.Text("NAME")},
+		Chat: p.Text("CHAT"), Group: p.Flag("GROUP"), Addressed: p.Flag("ADDRESSED"), Forwarded: p.Flag("FORWARDED"),
 		Text: p.Text("TEXT"), Ref: p.Text("REF"), Touch: p.Text("TOUCH"),
 	}
 	v, _ := p.Get("FILES")
@@ -33,7 +33,7 @@ func incomingOf(p sexp.Plist) Incoming {
 		if err != nil {
 			continue // not written by this program
 		}
-		in.Files = append(in.Files, File{ID: f.Text("ID"), Name: f.Text("NAME"), Type: f.Text("TYPE"), Size: int64(number(f, "SIZE"))})
+		in.Files = append(in.Files, File{ID: f.Text("ID"), Name: f.Text("NAME"), Type: f.Text("TYPE"), Size: int64(f.Number("SIZE"))})
 	}
 	return in
 }

@@ -225,7 +225,7 @@ func (s *state) apply(p sexp.Plist) error {
 		if in.Cursor != "" {
 			s.cursor, s.heard = in.Cursor, at
 		}
-		s.inbox = append(s.inbox, &taken{Incoming: in, At: at, Begun: flag(p, "BEGUN")})
+		s.inbox = append(s.inbox, &taken{Incoming: in, At: at, Begun: p.Flag("BEGUN")})
 	case recBegun:
 		if t := s.message(id); t != nil {
 			t.Begun = true
@@ -242,12 +242,12 @@ func (s *state) apply(p sexp.Plist) error {
 		s.sent(id, p.Text("REF"), p.Text("SHOWN"))
 	case recAsked:
 		s.asks = append(s.asks, &asked{
-			Token: p.Text("TOKEN"), Chat: p.Text("CHAT"), For: p.Text("FOR"), Post: p.Text("POST"), Ref: p.Text("REF"), Turn: p.Text("TURN"), Shown: p.Text("SHOWN"), At: at, Over: flag(p, "OVER"),
+			Token: p.Text("TOKEN"), Chat: p.Text("CHAT"), For: p.Text("FOR"), Post: p.Text("POST"), Ref: p.Text("REF"), Turn: p.Text("TURN"), Shown: p.Text("SHOWN"), At: at, Over: p.Flag("OVER"),
 		})
 	case recShown:
 		for _, a := range s.asks {
 			if a.Token == p.Text("TOKEN") && a.Chat == p.Text("CHAT") && a.Ref == p.Text("REF") {
-				a.Shown, a.Over = p.Text("SHOWN"), flag(p, "OVER")
+				a.Shown, a.Over = p.Text("SHOWN"), p.Flag("OVER")
 			}
 		}
 	case recPeer:
@@ -270,7 +270,7 @@ func (s *state) applyStranger(id string, at time.Time, p sexp.Plist) error {
 	if err != nil {
 		return err
 	}
-	s.strangers[id] = Stranger{ID: id, Name: p.Text("NAME"), First: first, Last: at, Count: number(p, "COUNT"), Why: p.Text("WHY")}
+	s.strangers[id] = Stranger{ID: id, Name: p.Text("NAME"), First: first, Last: at, Count: p.Number("COUNT"), Why: p.Text("WHY")}
 	s.forgetStrangers()
 	return nil
 }
@@ -280,7 +280,7 @@ func (s *state) applyCode(p sexp.Plist) error {
 	if err != nil {
 		return err
 	}
-	s.code = code{Digest: p.Text("DIGEST"), Role: proto.ParseRole(p.Text("ROLE")), Expires: until, Tries: number(p, "TRIES")}
+	s.code = code{Digest: p.Text("DIGEST"), Role: proto.ParseRole(p.Text("ROLE")), Expires: until, Tries: p.Number("TRIES")}
 	return nil
 }
 
@@ -378,18 +378,6 @@ func timeOf(p sexp.Plist, k sexp.Keyword) (time.Time, error) {
 		return t, fmt.Errorf("%s: want a time, found %q", k, text)
 	}
 	return t, nil
-}
-
-func flag(p sexp.Plist, k sexp.Keyword) bool {
-	v, ok := p.Get(k)
-	return ok && !sexp.IsNil(v)
-}
-
-func number(p sexp.Plist, k sexp.Keyword) int {
-	v, _ := p.Get(k)
-	n, _ := v.(sexp.Int)
-	i, _ := n.Int64()
-	return int(i)
 }
 
 func byLast(a, b Stranger) int { return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.ID, b.ID)) }

@@ -236,7 +236,4 @@ func action(key, tool string, args sexp.Plist, why string) sexp.Value {
 }
 
 // wants reports whether the asker set a flag.
-func (a asking) wants(key sexp.Keyword) bool {
-	v, ok := a.message.Payload.Get(key)
-	return ok && !sexp.IsNil(v)
-}
+func (a asking) wants(key sexp.Keyword) bool { return a.message.Payload.Flag(key) }

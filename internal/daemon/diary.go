@@ -91,8 +91,8 @@ func (x *diary) note(kind, turn string, p sexp.Plist) {
 			return
 		}
 		facts, trace := p.Sub("FACTS"), p.Sub("TRACE")
-		e.private = e.private || isTrue(facts, "PRIVATE")
-		e.untrusted = e.untrusted || isTrue(facts, "UNTRUSTED")
+		e.private = e.private || facts.Flag("PRIVATE")
+		e.untrusted = e.untrusted || facts.Flag("UNTRUSTED")
 		a := p.Sub("ACTION")
 		step := fmt.Sprintf("%s.%s: %s%s", strings.ToLower(string(a.Word("TARGET"))), strings.ToLower(string(a.Word("VERB"))),
 			strings.ToLower(string(trace.Word("DECISION"))), objected(trace))
@@ -105,17 +105,12 @@ func (x *diary) note(kind, turn string, p sexp.Plist) {
 		}
 		if i, ok := e.rulings[p.Text("RULING")]; ok {
 			word := "failed"
-			if isTrue(p, "OK") {
+			if p.Flag("OK") {
 				word = "done"
 			}
 			e.steps[i] += ", " + word + ": " + clip(p.Text("TEXT"), maxOutcome)
 		}
 	}
-}
-
-func isTrue(p sexp.Plist, key sexp.Keyword) bool {
-	v, ok := p.Get(key)
-	return ok && !sexp.IsNil(v)
 }
 
 // objected names the gates that did not let something pass.

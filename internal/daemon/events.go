@@ -149,7 +149,7 @@ func (d *Daemon) recorded(p sexp.Plist, err error) {
 		d.pulse.Notify(pulse.Event{Kind: "signal", What: sensor, Turn: turn, Text: "a signal of " + sensor})
 	case "ruling":
 		d.causes.put(p.Text("ID"), turn)
-		if isTrue(p.Sub("FACTS"), "PRIVATE") {
+		if p.Sub("FACTS").Flag("PRIVATE") {
 			d.causes.mark(turn)
 		}
 	case "outcome":

@@ -182,14 +182,6 @@ func located(o memory.Object) sexp.Plist {
 	return sexp.P(sexp.Keyword("ID"), string(o.ID), sexp.Keyword("TITLE"), o.Title, sexp.Keyword("FILE"), o.File, sexp.Keyword("LINE"), o.Line)
 }
 
-// number is a small number in a property list, 0 for none.
-func number(p sexp.Plist, k sexp.Keyword) int {
-	v, _ := p.Get(k)
-	i, _ := v.(sexp.Int)
-	n, _ := i.Int64()
-	return int(n)
-}
-
 // pointUpdate takes where a client's cursor is: (:SENSOR :POINT-UPDATE :ID "…"), or
 // :FILE and :LINE; without either it looks away.
 func (d *Daemon) pointUpdate(c *conn, m proto.Message, session string) {
@@ -204,7 +196,7 @@ func (d *Daemon) pointUpdate(c *conn, m proto.Message, session string) {
 	}
 	if file := m.Payload.Text("FILE"); name == "" && file != "" {
 		name = file
-		if line := number(m.Payload, "LINE"); line > 0 {
+		if line := m.Payload.Number("LINE"); line > 0 {
 			name = fmt.Sprintf("%s:%d", file, line)
 		}
 	}

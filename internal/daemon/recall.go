@@ -165,7 +165,7 @@ func (d *Daemon) builtIn() string {
 // answerRecall finds notes for a client.
 func answerRecall(_ context.Context, d *Daemon, a asking) (sexp.Plist, error) {
 	m := a.message
-	limit := number(m.Payload, "LIMIT")
+	limit := m.Payload.Number("LIMIT")
 	if limit <= 0 {
 		limit = 10
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 )
 
 // anthropic speaks Anthropic's Messages.
@@ -100,18 +99,7 @@ type anthropicEvent struct {
 
 // Complete implements [Backend].
 func (c *anthropic) Complete(ctx context.Context, req Request, sink func(string)) (Reply, error) {
-	a := &answer{sink: sink}
-	err := c.post(ctx, "/v1/messages", c.body(req), func(r io.Reader) error {
-		err := readEvents(r, func(_ string, data []byte) error { return c.event(a, data) })
-		if err != nil {
-			return err
-		}
-		return c.check(a, "")
-	})
-	if err != nil {
-		return Reply{}, err
-	}
-	return c.finish(a)
+	return c.converse(ctx, "/v1/messages", c.body(req), sink, c.event, unrefused)
 }
 
 func (c *anthropic) event(a *answer, data []byte) error {

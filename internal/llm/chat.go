@@ -170,20 +170,31 @@ func (e *wireError) kind() string {
 
 // Complete implements [Backend].
 func (c *chat) Complete(ctx context.Context, req Request, sink func(string)) (Reply, error) {
-	a := &answer{sink: sink}
 	var refusal strings.Builder
-	err := c.post(ctx, "/chat/completions", c.body(req), func(r io.Reader) error {
-		err := readEvents(r, func(_ string, data []byte) error { return c.event(a, &refusal, data) })
-		if err != nil {
+	event := func(a *answer, data []byte) error { return c.event(a, &refusal, data) }
+	return c.converse(ctx, "/chat/completions", c.body(req), sink, event, refusal.String)
+}
+
+// converse posts a request and collects the events of its answer. What a model
+// says in place of an answer is known only after the last of them.
+func (w *wire) converse(ctx context.Context, path string, body any, sink func(string),
+	event func(*answer, []byte) error, refusal func() string,
+) (Reply, error) {
+	a := &answer{sink: sink}
+	err := w.post(ctx, path, body, func(r io.Reader) error {
+		if err := readEvents(r, func(_ string, data []byte) error { return event(a, data) }); err != nil {
 			return err
 		}
-		return c.check(a, refusal.String())
+		return w.check(a, refusal())
 	})
 	if err != nil {
 		return Reply{}, err
 	}
-	return c.finish(a)
+	return w.finish(a)
 }
+
+// unrefused is the refusal of a wire that has no field for one.
+func unrefused() string { return "" }
 
 // check sees that a stream ended the way an answer ends.
 func (w *wire) check(a *answer, refusal string) error {

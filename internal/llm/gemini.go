@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/url"
 )
 
@@ -92,19 +91,8 @@ type geminiChunk struct {
 
 // Complete implements [Backend].
 func (c *gemini) Complete(ctx context.Context, req Request, sink func(string)) (Reply, error) {
-	a := &answer{sink: sink}
 	path := "/v1beta/models/" + url.PathEscape(c.model) + ":streamGenerateContent?alt=sse"
-	err := c.post(ctx, path, c.body(req), func(r io.Reader) error {
-		err := readEvents(r, func(_ string, data []byte) error { return c.event(a, data) })
-		if err != nil {
-			return err
-		}
-		return c.check(a, "")
-	})
-	if err != nil {
-		return Reply{}, err
-	}
-	return c.finish(a)
+	return c.converse(ctx, path, c.body(req), sink, c.event, unrefused)
 }
 
 func (c *gemini) event(a *answer, data []byte) error {

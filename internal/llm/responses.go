@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 )
 
@@ -82,19 +81,9 @@ type responsesEvent struct {
 
 // Complete implements [Backend].
 func (c *responses) Complete(ctx context.Context, req Request, sink func(string)) (Reply, error) {
-	a := &answer{sink: sink}
 	var refusal strings.Builder
-	err := c.post(ctx, "/responses", c.body(req), func(r io.Reader) error {
-		err := readEvents(r, func(_ string, data []byte) error { return c.event(a, &refusal, data) })
-		if err != nil {
-			return err
-		}
-		return c.check(a, refusal.String())
-	})
-	if err != nil {
-		return Reply{}, err
-	}
-	return c.finish(a)
+	event := func(a *answer, data []byte) error { return c.event(a, &refusal, data) }
+	return c.converse(ctx, "/responses", c.body(req), sink, event, refusal.String)
 }
 
 func (c *responses) event(a *answer, refusal *strings.Builder, data []byte) error {

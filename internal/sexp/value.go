@@ -323,6 +323,21 @@ func (p Plist) Word(k Keyword) Keyword {
 	return w
 }
 
+// Flag says whether k is there and not nil.
+func (p Plist) Flag(k Keyword) bool {
+	v, ok := p.Get(k)
+	return ok && !IsNil(v)
+}
+
+// Number returns the integer under k, or 0 when it is absent, no integer or too
+// large for one.
+func (p Plist) Number(k Keyword) int {
+	v, _ := p.Get(k)
+	i, _ := v.(Int)
+	n, _ := i.Int64()
+	return int(n)
+}
+
 // Sub returns the property list under k; it is empty when absent or not one.
 func (p Plist) Sub(k Keyword) Plist {
 	v, _ := p.Get(k)

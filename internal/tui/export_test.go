@@ -130,7 +130,7 @@ func Highlight(lang, line string) string {
 }
 
 // GaugeRole names the colour of a gauge.
-func GaugeRole(tokens, limit int64) string {
+func GaugeRole(tokens, limit int) string {
 	_, r := newLook("mono", false).gauge(tokens, limit, 10)
 	return map[role]string{roleOK: "ok", roleWarn: "warn", roleHigh: "high", roleDeny: "deny"}[r]
 }

@@ -13,22 +13,22 @@ import (
 // An overview is what stands beside the conversation.
 type overview struct {
 	focus            []string
-	pinned           int64
-	tokens, limit    int64
+	pinned           int
+	tokens, limit    int
 	cost, cap        string
-	jobs, waiting    int64
+	jobs, waiting    int
 	running, touched []string
 	protection, note string
-	have, want       int64 // notes a provider has embedded, and how many it should
+	have, want       int // notes a provider has embedded, and how many it should
 }
 
 func readOverview(p sexp.Plist) overview {
 	e := p.Sub("EMBEDDINGS")
 	return overview{
-		focus: texts(p, "FOCUS"), pinned: number(p, "PINNED"), tokens: number(p, "TOKENS"), limit: number(p, "LIMIT"),
-		cost: field(p, "COST"), cap: field(p, "CAP"), jobs: number(p, "JOBS"), waiting: number(p, "WAITING"),
+		focus: texts(p, "FOCUS"), pinned: p.Number("PINNED"), tokens: p.Number("TOKENS"), limit: p.Number("LIMIT"),
+		cost: field(p, "COST"), cap: field(p, "CAP"), jobs: p.Number("JOBS"), waiting: p.Number("WAITING"),
 		running: texts(p, "RUNNING"), touched: texts(p, "TOUCHED"), protection: field(p, "PROTECTION"), note: field(p, "PROTECTION-NOTE"),
-		have: number(e, "HAVE"), want: number(e, "WANT"),
+		have: e.Number("HAVE"), want: e.Number("WANT"),
 	}
 }
 
@@ -50,16 +50,16 @@ func (m *Model) looked(p sexp.Plist) tea.Cmd {
 }
 
 // meter is a measure of n cells with its share filled.
-func (l look) meter(part, whole int64, n int) string {
+func (l look) meter(part, whole int, n int) string {
 	full := 0
 	if whole > 0 {
-		full = int(max(0, min(int64(n), part*int64(n)/whole)))
+		full = max(0, min(n, part*n/whole))
 	}
 	return strings.Repeat(l.full, full) + strings.Repeat(l.empty, n-full)
 }
 
 // gauge is how full the context is, in the colour of how much that matters.
-func (l look) gauge(tokens, limit int64, n int) (string, role) {
+func (l look) gauge(tokens, limit int, n int) (string, role) {
 	percent := tokens * 100 / max(limit, 1)
 	r := roleDeny
 	switch {

@@ -49,7 +49,7 @@ func (m *Model) agendaRows(s *sheet, p sexp.Plist) {
 
 // agendaNote says how a line stands to its day.
 func agendaNote(it sexp.Plist) (string, role) {
-	days := number(it, "DAYS")
+	days := it.Number("DAYS")
 	switch it.Word("KIND") {
 	case "DEADLINE":
 		return "deadline", roleAsk
@@ -65,7 +65,7 @@ func agendaNote(it sexp.Plist) (string, role) {
 	return "", rolePlain
 }
 
-func daysOf(n int64) string {
+func daysOf(n int) string {
 	if n == 1 {
 		return "1 day"
 	}
@@ -102,7 +102,7 @@ func outlineRows(s *sheet, p sexp.Plist) {
 			spans = []span{{field(c, "FILE") + "  ", roleLink}}
 		}
 		spans = append(spans, todoSpans(c)...)
-		if n := number(c, "BELOW"); n > 0 {
+		if n := c.Number("BELOW"); n > 0 {
 			spans = append(spans, span{" ", roleDim}, span{fmt.Sprintf("(%d)", n), roleDim})
 		}
 		s.rows = append(s.rows, row{key: c.Text("ID"), spans: spans})
@@ -118,7 +118,7 @@ func (m *Model) versionRows(s *sheet, p sexp.Plist) {
 			who = "you or another program"
 		}
 		s.rows = append(s.rows, row{
-			key: fmt.Sprint(number(v, "OPERATION")), text: clean(v.Text("DIFF")), turn: v.Text("TURN"),
+			key: fmt.Sprint(v.Number("OPERATION")), text: clean(v.Text("DIFF")), turn: v.Text("TURN"),
 			spans: []span{{m.moment(v.Text("AT")) + "  ", roleDim}, {fmt.Sprintf("%-9s ", field(v, "KIND")), roleAccent}, {who + "  ", roleStrong}, {field(v, "LABEL"), rolePlain}},
 		})
 	}
@@ -139,7 +139,7 @@ func (m *Model) sessionRows(s *sheet, p sexp.Plist) {
 			{sign, roleAccent},
 			{fmt.Sprintf("%-16s ", fit(name, 16)), roleStrong},
 			{m.moment(c.Text("AT")) + "  ", roleDim},
-			{fmt.Sprintf("%4d said  ", number(c, "TURNS")), roleDim},
+			{fmt.Sprintf("%4d said  ", c.Number("TURNS")), roleDim},
 			{field(c, "LAST"), rolePlain},
 		}})
 	}

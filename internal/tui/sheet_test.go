@@ -300,7 +300,7 @@ func TestTheGaugeTellsHowFullTheContextIs(t *testing.T) {
 		tokens int
 		colour string
 	}{{4900, "ok"}, {5000, "warn"}, {7900, "warn"}, {8000, "high"}, {9400, "high"}, {9500, "deny"}, {12_000, "deny"}} {
-		if got := tui.GaugeRole(int64(c.tokens), 10_000); got != c.colour {
+		if got := tui.GaugeRole(c.tokens, 10_000); got != c.colour {
 			t.Errorf("%d of 10000 is %s, want %s", c.tokens, got, c.colour)
 		}
 	}

@@ -18,8 +18,8 @@ func text(s string) sexp.String  { return sexp.String(s) }
 // health is what the daemon says about itself.
 type health struct {
 	memex, policy            string
-	headings, journal, gates int64
-	clients                  int64
+	headings, journal, gates int
+	clients                  int
 	started                  time.Time
 }
 
@@ -359,19 +359,12 @@ func (m *Model) newAnswer(turn string) *block {
 	return t.add(b)
 }
 
-func number(p sexp.Plist, key sexp.Keyword) int64 {
-	v, _ := p.Get(key)
-	n, _ := v.(sexp.Int)
-	i, _ := n.Int64()
-	return i
-}
-
 func (m *Model) healthy(p sexp.Plist) {
 	gates, _ := p.Get("GATES")
 	l, _ := gates.(sexp.List)
 	started, _ := time.Parse(time.RFC3339, p.Text("STARTED")) // shown only when it is a time
 	m.health = health{
-		memex: clean(oneLine(p.Text("MEMEX"))), policy: clean(oneLine(p.Text("POLICY"))), headings: number(p, "HEADINGS"), journal: number(p, "JOURNAL"),
-		gates: int64(l.Len()), clients: number(p, "CLIENTS"), started: started,
+		memex: clean(oneLine(p.Text("MEMEX"))), policy: clean(oneLine(p.Text("POLICY"))), headings: p.Number("HEADINGS"), journal: p.Number("JOURNAL"),
+		gates: l.Len(), clients: p.Number("CLIENTS"), started: started,
 	}
 }
