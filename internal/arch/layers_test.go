@@ -18,7 +18,7 @@ const module = "passepartout"
 // layers lists packages bottom-up. A package may import packages of lower layers
 // only.
 var layers = [][]string{
-	{"sexp", "org", "secret", "place", "host", "cron", "pattern"},
+	{"sexp", "org", "secret", "place", "host", "cron", "pattern", "powercut"},
 	{"proto", "lisp", "journal", "record", "config", "vault", "backup", "shell", "sandbox", "undo"},
 	{"gate", "memory", "llm", "recall"},
 	{"act", "skill", "fovea", "flight", "gardener", "scribe"},
@@ -39,16 +39,19 @@ var powers = map[string]power{
 	"net/http": {[]string{"llm", "sandbox", "channel", "channel/channeltest", "recall", "daemon"}, "the network is reached only through a backend, a channel or the filtering proxy"},
 	"net":      {[]string{"daemon", "sandbox", "channel", "channel/channeltest", "cmd/passepartout"}, "sockets are opened at the edge"},
 	"os": {
-		[]string{"memory", "act", "skill", "config", "journal", "record", "vault", "backup", "sandbox", "undo", "recall", "flight", "pulse", "channel", "channel/channeltest", "daemon", "tui", "cmd/passepartout"},
+		[]string{"memory", "act", "skill", "config", "journal", "record", "vault", "backup", "sandbox", "undo", "recall", "flight", "pulse", "channel", "channel/channeltest", "daemon", "tui", "powercut", "cmd/passepartout"},
 		"languages, gates and the loop are pure",
 	},
-	"unsafe":                        {[]string{"sandbox"}, "only a kernel interface needs it"},
+	"unsafe":                        {[]string{"sandbox", "powercut"}, "only a kernel interface needs it"},
 	"reflect":                       {nil, "types are known"},
 	"passepartout/internal/sandbox": {[]string{"act", "daemon", "cmd/passepartout"}, "only actuators start processes; the edge asks what protection there is"},
 }
 
 // spawners may call the functions of os and syscall that start a process.
-var spawners = []string{"sandbox", "cmd/passepartout"}
+var spawners = []string{"sandbox", "powercut", "cmd/passepartout"}
+
+// onlyTests lists packages that are part of tests and of no program.
+var onlyTests = []string{"powercut", "channel/channeltest"}
 
 // blind lists packages that must not see a package although it is lower.
 var blind = map[string][]string{
@@ -133,6 +136,9 @@ func TestImportsPointDownAndPowersStayWhereTheyBelong(t *testing.T) {
 			to := name(imp)
 			if layer(to) >= layer(f.pkg) {
 				t.Errorf("%s: %s imports %s, which is not below it", f.rel, f.pkg, to)
+			}
+			if slices.Contains(onlyTests, to) {
+				t.Errorf("%s: %s is for tests", f.rel, to)
 			}
 			if slices.Contains(blind[f.pkg], to) {
 				t.Errorf("%s: %s must not know %s", f.rel, f.pkg, to)

@@ -1,0 +1,268 @@
+// Package powercut shows tests what a disk may hold after the power failed, at every
+// point of a piece of work, and lets them open each of these disks.
+//
+// It is a part of tests and of no program. [Run] starts the work in a process of its
+// own and watches its system calls (trace_linux.go), so that what is examined is the
+// code that ships, with no seam for tests in it. What was seen is a list of operations
+// on files and directories (disk.go). For every beginning of that list the disks are
+// made that POSIX allows (state.go): what was synced is there; of everything else any
+// part may be missing, in any order between files:
+//
+//   - bytes written and not synced: lost, kept, cut at the end of each write, cut in the
+//     middle of a sector, grown by zeros, or kept in some sectors of 512 bytes and not
+//     in others;
+//   - names made, changed or removed without a sync of their directory: as before, as
+//     after, and at each step between, for every directory by itself. A directory that
+//     is lost takes what is in it along.
+//
+// The rule a newcomer will break: a file that was synced is still lost when its name
+// was not. Linux's usual file systems are kinder; the ones that are not are met once.
+package powercut
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// A Scenario is work on files and what must be true of them whenever it ends.
+type Scenario struct {
+	// Work runs once, in a process of its own, on an empty directory. It calls mark
+	// for what it promises, when it does: after mark("paid") the checker expects it.
+	Work func(dir string, mark func(promise string)) error
+	// Check opens what is in a directory after a power cut, repairs it as the
+	// program would, and says what is wrong. Marks are the promises made before. It
+	// is called twice for one directory: opening again must not make it worse.
+	Check func(dir string, marks []string) error
+	// Again is how many of the disks are repaired under observation, so that the
+	// power can fail a second time, during the repair.
+	Again int
+}
+
+// Variables of the environment that make a test the process that is watched.
+const (
+	dirVar   = "POWERCUT_DIR"
+	marksVar = "POWERCUT_MARKS"
+	markFile = 3 // the descriptor that marks are written to
+	maxFails = 3
+)
+
+// Run does the work, and checks every disk it may leave. It skips where processes
+// cannot be watched.
+func Run(t *testing.T, s Scenario) {
+	t.Helper()
+	if dir := os.Getenv(dirVar); dir != "" {
+		s.observed(dir)
+	}
+	if strings.Contains(t.Name(), "/") {
+		t.Fatal("want a test of its own: the watched process runs it by name")
+	}
+	root := t.TempDir()
+	if err := os.Mkdir(filepath.Join(root, "0"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	tr := observe(t, root, "")
+	c := &checker{t: t, s: s, scratch: t.TempDir(), again: s.Again, seed: maphash.MakeSeed(), seen: map[uint64]bool{}}
+	n, states := tr.count("0"), 0
+	tr.each("0", func(st state) bool {
+		states += c.check(st)
+		return c.failed < maxFails
+	})
+	second := c.secondCut(t)
+	t.Logf("%d operations, %d disks; %d more after a second cut during repair", n, states, second)
+}
+
+// observed is the watched process: it never returns.
+func (s Scenario) observed(dir string) {
+	marks := os.NewFile(markFile, "marks")
+	err := func() error {
+		if os.Getenv(marksVar) == "" {
+			return s.Work(filepath.Join(dir, "0"), func(promise string) {
+				if _, err := marks.WriteString(promise); err != nil {
+					panic(err)
+				}
+			})
+		}
+		raw, err := os.ReadFile(os.Getenv(marksVar))
+		if err != nil {
+			return err
+		}
+		var promised [][]string
+		if err := json.Unmarshal(raw, &promised); err != nil {
+			return err
+		}
+		for i, m := range promised {
+			if err := s.Check(filepath.Join(dir, strconv.Itoa(i)), m); err != nil {
+				return err
+			}
+		}
+		return nil
+	}()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// A checker makes disks and checks them, each once.
+type checker struct {
+	t       *testing.T
+	s       Scenario
+	scratch string
+	made    int
+	failed  int
+	seed    maphash.Seed
+	seen    map[uint64]bool
+	again   int
+	sampled []sample // disks for the second cut
+	passed  int
+}
+
+// A sample is a disk on which the first repair succeeded.
+type sample struct {
+	tree  tree
+	marks []string
+	name  string
+}
+
+// check returns how many disks were new: none or one.
+func (c *checker) check(st state) int {
+	if key := st.tree.hash(c.seed, len(st.marks)); c.seen[key] {
+		return 0
+	} else {
+		c.seen[key] = true
+	}
+	dir := filepath.Join(c.scratch, strconv.Itoa(c.made))
+	c.made++
+	if err := st.tree.write(dir); err != nil {
+		c.t.Fatal(err)
+	}
+	err := c.s.Check(dir, st.marks)
+	if err == nil {
+		if err = c.s.Check(dir, st.marks); err != nil {
+			err = fmt.Errorf("opened a second time: %w", err)
+		}
+	}
+	if err != nil {
+		c.failed++
+		c.t.Errorf("%s\n%s: %v\nthe disk: %s", st.story(), st.name, err, st.tree)
+		return 1
+	}
+	c.passed++
+	c.keep(sample{st.tree, st.marks, st.name})
+	if err := removeAll(dir); err != nil {
+		c.t.Fatal(err)
+	}
+	return 1
+}
+
+// keep spreads the samples over all disks: of n it keeps every 2^k-th, with k as
+// small as it can be.
+func (c *checker) keep(s sample) {
+	if c.again == 0 {
+		return
+	}
+	stride := 1
+	for c.passed/stride > c.again {
+		stride *= 2
+	}
+	if c.passed%stride != 0 {
+		return
+	}
+	if len(c.sampled) == c.again {
+		half := c.sampled[:0]
+		for i, x := range c.sampled {
+			if i%2 == 1 {
+				half = append(half, x)
+			}
+		}
+		c.sampled = half
+	}
+	c.sampled = append(c.sampled, s)
+}
+
+// secondCut repairs the sampled disks in one watched process, and checks what a
+// power cut during each repair may leave.
+func (c *checker) secondCut(t *testing.T) (states int) {
+	if len(c.sampled) == 0 || c.failed > 0 {
+		return 0
+	}
+	root := t.TempDir()
+	var promised [][]string
+	for i, s := range c.sampled {
+		if err := s.tree.write(filepath.Join(root, strconv.Itoa(i))); err != nil {
+			t.Fatal(err)
+		}
+		promised = append(promised, append([]string{}, s.marks...))
+	}
+	raw, err := json.Marshal(promised)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "marks")
+	if err := os.WriteFile(file, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tr := observe(t, root, file)
+	c.again = 0
+	for i, s := range c.sampled {
+		tr.each(strconv.Itoa(i), func(st state) bool {
+			st.marks, st.name = s.marks, s.name+"; then, during repair, "+st.name
+			states += c.check(st)
+			return c.failed < maxFails
+		})
+	}
+	return states
+}
+
+// removeAll removes a directory even where the work took its own rights away.
+func removeAll(dir string) error {
+	err := os.RemoveAll(dir)
+	if err == nil || !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			_ = os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(dir)
+}
+
+// observe runs this test in a process of its own and records what it does below root.
+func observe(t *testing.T, root, marks string) *trace {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := newDisk(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := os.Create(filepath.Join(t.TempDir(), "output"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	env := append(os.Environ(), dirVar+"="+root, marksVar+"="+marks, "GODEBUG=asyncpreemptoff=1")
+	err = watch(d, []string{os.Args[0], "-test.run=^" + t.Name() + "$", "-test.count=1"}, env, out)
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skipf("processes cannot be watched here: %v", err)
+	}
+	if err != nil {
+		said, _ := os.ReadFile(out.Name())
+		t.Fatalf("the watched work: %v\n%s", err, bytes.TrimSpace(said))
+	}
+	return &d.trace
+}
