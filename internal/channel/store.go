@@ -3,7 +3,6 @@ package channel
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -105,9 +104,6 @@ type store struct {
 }
 
 func openStore(dir, name string, now func() time.Time) (*store, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
 	path := filepath.Join(dir, name+".log")
 	st := &store{now: now, s: state{
 		ids: map[string]time.Time{}, peers: map[string]Peer{}, strangers: map[string]Stranger{},

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -52,9 +51,6 @@ func Open(o Options) (*Log, error) {
 	l := &Log{o: o, plans: map[string]*Plan{}}
 	if o.Dir == "" {
 		return l, nil
-	}
-	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return nil, err
 	}
 	path := filepath.Join(o.Dir, logName)
 	var newest time.Time

@@ -37,6 +37,7 @@ import (
 	"sync"
 	"time"
 
+	"passepartout/internal/durable"
 	"passepartout/internal/sexp"
 )
 
@@ -148,7 +149,7 @@ func Open(dir string, o Options) (*Journal, Recovery, error) {
 
 // makePrivate creates dir for its owner alone, or checks that it is so.
 func makePrivate(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := durable.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("journal directory: %w", err)
 	}
 	info, err := os.Stat(dir)
@@ -381,15 +382,7 @@ func (j *Journal) create(number int) error {
 		return fmt.Errorf("new segment: %w", err)
 	}
 	j.out, j.segment, j.size, j.synced = j.opts.wrap(f), number, 0, 0
-	return syncDir(j.dir)
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return fmt.Errorf("sync directory: %w", err)
-	}
-	if err := errors.Join(d.Sync(), d.Close()); err != nil {
+	if err := durable.SyncDir(j.dir); err != nil {
 		return fmt.Errorf("sync directory: %w", err)
 	}
 	return nil

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"passepartout/internal/durable"
 )
 
 // A Recovery tells what [Open] found. The zero Recovery is a clean journal.
@@ -98,8 +100,8 @@ func setAside(dir string, torn *TornError) (kept string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if err := syncDir(dir); err != nil {
-		return "", err
+	if err := durable.SyncDir(dir); err != nil {
+		return "", fmt.Errorf("sync directory: %w", err)
 	}
 	if err := f.Truncate(torn.Offset); err != nil {
 		return "", fmt.Errorf("cut the torn end: %w", err)

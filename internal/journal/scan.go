@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"passepartout/internal/durable"
 	"passepartout/internal/sexp"
 )
 
@@ -148,7 +149,8 @@ func (c *cursor) next() (Entry, []byte, error) {
 		err = c.head.follows(e)
 	}
 	if err != nil {
-		return Entry{}, nil, c.judge(int64(len(line))+1, err)
+		hole := durable.Hole(line, len(line), c.off)
+		return Entry{}, nil, c.judge(int64(len(line))+1, hole, err)
 	}
 	c.head, c.anchored = chain{e.Seq, e.Sum}, true
 	c.line++
@@ -179,10 +181,12 @@ func (c *cursor) readLine() ([]byte, bool, error) {
 }
 
 // judge tells a torn end from damage, given that the next n bytes are no good.
-// Nothing whole can come after a torn end.
-func (c *cursor) judge(n int64, cause error) error {
+// Nothing whole can come after a torn end, except after a hole: when the power
+// fails, a disk may have written a later part of an append and not an earlier
+// one. What was acknowledged lies before it, for a sync leaves no holes.
+func (c *cursor) judge(n int64, hole bool, cause error) error {
 	broken := &BrokenError{Segment: segmentName(c.number), Line: c.line + 1, Err: cause}
-	if !errors.Is(cause, errTorn) {
+	if !errors.Is(cause, errTorn) && !hole {
 		return broken
 	}
 	for {
@@ -196,7 +200,7 @@ func (c *cursor) judge(n int64, cause error) error {
 		n += int64(len(line))
 		if whole {
 			n++
-			if _, _, err := parseLine(line); !errors.Is(err, errTorn) {
+			if _, _, err := parseLine(line); !hole && !errors.Is(err, errTorn) {
 				return broken
 			}
 		}

@@ -44,6 +44,7 @@ type op struct {
 	data       []byte
 	covers     int // of a sync: how many operations had happened when it began
 	text       string
+	said       string // for people: what it is about, by its name at the time
 }
 
 // on reports whether the operation is undone by not syncing n.
@@ -72,7 +73,7 @@ func (o *op) top() string {
 func (o *op) String() string {
 	switch o.kind {
 	case opName:
-		return fmt.Sprintf("make %s", o.node.said)
+		return fmt.Sprintf("make %s", o.said)
 	case opUnname:
 		return fmt.Sprintf("remove %s", filepath.Join(o.dir.said, o.name))
 	case opRename:
@@ -80,14 +81,14 @@ func (o *op) String() string {
 	case opExchange:
 		return fmt.Sprintf("exchange %s and %s", filepath.Join(o.dir.said, o.name), filepath.Join(o.dir2.said, o.new))
 	case opWrite:
-		return fmt.Sprintf("write %d bytes at %d of %s", len(o.data), o.off, o.node.said)
+		return fmt.Sprintf("write %d bytes at %d of %s", len(o.data), o.off, o.said)
 	case opTruncate:
-		return fmt.Sprintf("truncate %s to %d", o.node.said, o.off)
+		return fmt.Sprintf("truncate %s to %d", o.said, o.off)
 	case opSync:
 		if o.node == nil {
 			return "sync everything"
 		}
-		return fmt.Sprintf("sync %s", o.node.said)
+		return fmt.Sprintf("sync %s", o.said)
 	}
 	return fmt.Sprintf("promise %q", o.text)
 }
@@ -177,7 +178,12 @@ func (d *disk) place(path string) (dir *node, name string, ok bool) {
 	return dir, parts[len(parts)-1], true
 }
 
-func (d *disk) add(o *op) { d.ops = append(d.ops, o) }
+func (d *disk) add(o *op) {
+	if o.node != nil {
+		o.said = o.node.said
+	}
+	d.ops = append(d.ops, o)
+}
 
 // made records a name that was not there. It returns the node at the path.
 func (d *disk) made(path string) (*node, error) {

@@ -28,6 +28,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -42,8 +43,9 @@ type Scenario struct {
 	// program would, and says what is wrong. Marks are the promises made before. It
 	// is called twice for one directory: opening again must not make it worse.
 	Check func(dir string, marks []string) error
-	// Again is how many of the disks are repaired under observation, so that the
-	// power can fail a second time, during the repair.
+	// Again is how many of the disks, at most, are repaired under observation, so
+	// that the power can fail a second time, during the repair. PASSEPARTOUT_SOAK
+	// makes it ten times as many.
 	Again int
 }
 
@@ -65,12 +67,15 @@ func Run(t *testing.T, s Scenario) {
 	if strings.Contains(t.Name(), "/") {
 		t.Fatal("want a test of its own: the watched process runs it by name")
 	}
-	root := t.TempDir()
+	root := room(t)
 	if err := os.Mkdir(filepath.Join(root, "0"), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	if os.Getenv("PASSEPARTOUT_SOAK") != "" {
+		s.Again *= 10
+	}
 	tr := observe(t, root, "")
-	c := &checker{t: t, s: s, scratch: t.TempDir(), again: s.Again, seed: maphash.MakeSeed(), seen: map[uint64]bool{}}
+	c := &checker{t: t, s: s, scratch: room(t), again: s.Again, seed: maphash.MakeSeed(), seen: map[uint64]bool{}}
 	n, states := tr.count("0"), 0
 	tr.each("0", func(st state) bool {
 		states += c.check(st)
@@ -78,6 +83,22 @@ func Run(t *testing.T, s Scenario) {
 	})
 	second := c.secondCut(t)
 	t.Logf("%d operations, %d disks; %d more after a second cut during repair", n, states, second)
+}
+
+// room is a directory for the test, in memory where there is such a place: repairs
+// sync, and nobody pulls this plug.
+func room(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "powercut-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() {
+		if err := removeAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
 }
 
 // observed is the watched process: it never returns.
@@ -106,6 +127,7 @@ func (s Scenario) observed(dir string) {
 		}
 		return nil
 	}()
+	runtime.KeepAlive(marks) // or its number would be another file's
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -196,7 +218,7 @@ func (c *checker) secondCut(t *testing.T) (states int) {
 	if len(c.sampled) == 0 || c.failed > 0 {
 		return 0
 	}
-	root := t.TempDir()
+	root := room(t)
 	var promised [][]string
 	for i, s := range c.sampled {
 		if err := s.tree.write(filepath.Join(root, strconv.Itoa(i))); err != nil {

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"passepartout/internal/durable"
 )
 
 // choicesName is the file of what a person decided about orders.
@@ -81,18 +83,7 @@ func (c choices) save() error {
 		lines = append(lines, "distrust "+d+"\n")
 	}
 	slices.Sort(lines)
-	f, err := os.CreateTemp(filepath.Dir(c.path), choicesName+".*")
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(strings.Join(lines, ""))
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), c.path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return durable.Replace(c.path, []byte(strings.Join(lines, "")), 0o600)
 }
 
 // Allow lets an order count, in the form it has now.

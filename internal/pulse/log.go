@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -163,15 +162,12 @@ type Log struct {
 }
 
 // OpenLog reads the log in a directory, or makes one; "" keeps it in memory. A torn
-// end, which nobody was told of, is cut off. Damage elsewhere sets the file aside
-// and starts a new one: the jobs go on, and the error says what was lost.
+// end, which nobody was told of, is cut off. Damage elsewhere is an error: a due time
+// that led to a run must not lead to another.
 func OpenLog(dir string) (*Log, error) {
 	l := &Log{jobs: map[string]*past{}, runs: map[string]*Run{}}
 	if dir == "" {
 		return l, nil
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
 	}
 	path := filepath.Join(dir, logName)
 	err := record.Read(path, func(p sexp.Plist) error {
@@ -266,7 +262,7 @@ func (l *Log) jobNames() []string {
 	return out
 }
 
-// Put records runs. With durable they are on disk when it returns; without, they
+// Put records runs, all or none. With durable they are on disk when it returns; without, they
 // are written and may be lost if the machine stops, not if the program does. After
 // a failed write nothing more is accepted.
 func (l *Log) Put(durable bool, runs ...Run) error {

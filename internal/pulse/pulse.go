@@ -366,15 +366,27 @@ func (p *Pulse) look(s *scheduled, now time.Time) {
 	}
 	s.handled = late[len(late)-1]
 	run := wanted(s.Job, late, now)
+	var records []Run
 	if missed := n - len(run); missed > 0 {
 		until := late[len(late)-1-len(run)]
-		p.put(Run{
+		records = append(records, Run{
 			ID: p.o.NewID("r"), Job: s.ID, Name: s.Name, State: Missed, Due: first, Until: until, Count: missed, At: now, Ended: now,
 			Text: missedText(s.Job, pa, now),
 		})
 	}
+	runs := make([]Run, len(run))
 	for i, due := range run {
-		p.begin(s, Run{ID: p.o.NewID("r"), Job: s.ID, Name: s.Name, Due: due, At: now, Attempt: 1}, len(run) > 1 && i > 0)
+		runs[i] = Run{ID: p.o.NewID("r"), Job: s.ID, Name: s.Name, Due: due, At: now, Attempt: 1}
+		if len(run) > 1 { // or the record of a later one would say that this one was dealt with
+			runs[i].State = Waiting
+		}
+	}
+	if len(run) > 1 {
+		records = append(records, runs...)
+	}
+	p.put(records...)
+	for _, r := range runs {
+		p.begin(s, r, len(run) > 1)
 	}
 }
 
@@ -409,15 +421,17 @@ func wanted(j *Job, due []time.Time, now time.Time) []time.Time {
 }
 
 // begin puts a run on its way, as the job's overlap allows. One that belongs to
-// others of the same look waits for them.
+// others of the same look waits for them. One that is waiting is recorded as that.
 func (p *Pulse) begin(s *scheduled, r Run, after bool) {
 	busy := s.running > 0 || len(s.behind) > 0
 	switch {
 	case !busy, s.Overlap == OverlapParallel && !after:
 		p.enqueue(pending{s, r})
 	case (after || s.Overlap == OverlapQueue) && len(s.behind) < maxCatchUp:
-		r.State = Waiting
-		p.put(r)
+		if r.State != Waiting {
+			r.State = Waiting
+			p.put(r)
+		}
 		s.behind = append(s.behind, pending{s, r})
 	default:
 		r.State, r.Ended, r.Text = Skipped, r.At, "it was still running"
@@ -476,13 +490,15 @@ func (p *Pulse) resume(now time.Time) {
 	}
 }
 
-// put records a run that needs no place on disk before something happens.
-func (p *Pulse) put(r Run) {
-	if err := p.log.Put(false, r); err != nil {
+// put records runs, all or none, that need no place on disk before something happens.
+func (p *Pulse) put(runs ...Run) {
+	if err := p.log.Put(false, runs...); err != nil {
 		p.note(err.Error())
 	}
-	if r.State.ended() && p.o.Tell != nil {
-		p.o.Tell(r)
+	for _, r := range runs {
+		if r.State.ended() && p.o.Tell != nil {
+			p.o.Tell(r)
+		}
 	}
 }
 

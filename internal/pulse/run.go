@@ -119,17 +119,23 @@ func (p *Pulse) retryLater(w pending) {
 func (p *Pulse) again(w pending) {
 	old := w.run
 	old.Retry = time.Time{}
-	if err := p.log.Put(false, old); err != nil {
+	records := []Run{old}
+	next := Run{
+		ID: p.o.NewID("r"), Job: old.Job, Name: old.Name, State: Waiting, Due: old.Due, At: p.o.Now(), Attempt: old.Attempt + 1, Mark: old.Mark, Manual: old.Manual,
+	}
+	s := p.jobs[w.s.ID]
+	if s == nil && isHook(w.s.ID) {
+		s = w.s
+	}
+	if s != nil {
+		records = append(records, next) // together, or a crash between them would lose the attempt
+	}
+	if err := p.log.Put(false, records...); err != nil {
 		p.note(err.Error())
 	}
-	if s := p.jobs[w.s.ID]; s != nil {
-		w.s = s // the order may have changed since
-	} else if !isHook(w.s.ID) {
-		return
+	if s != nil {
+		p.begin(s, next, true) // the order may have changed since
 	}
-	p.begin(w.s, Run{
-		ID: p.o.NewID("r"), Job: old.Job, Name: old.Name, Due: old.Due, At: p.o.Now(), Attempt: old.Attempt + 1, Mark: old.Mark, Manual: old.Manual,
-	}, true)
 }
 
 // RunNow runs a job at once, whatever its schedule and predicate say.

@@ -2,11 +2,12 @@
 // or absent.
 //
 // A record is one line: its length and its checksum in hexadecimal, then the printed
-// list. [Read] tells a torn end, which nobody was ever told of, from damage: a torn
-// end is left out, damage is [ErrDamaged], because what follows it may say that
-// something was done. A [File] appends; a write that failed for want of room is cut
-// off again before the next, and after any other failure it takes nothing more, since
-// half a record may be on disk.
+// list. Records that were appended together are all there or none of them: a plus
+// stands before the list of each but the last. [Read] tells a torn end, which nobody
+// was ever told of, from damage: a torn end, or one with holes, is left out, damage is
+// [ErrDamaged], because what follows it may say that something was done. A [File]
+// appends; a write that failed for want of room is cut off again before the next, and
+// after any other failure it takes nothing more, since half a record may be on disk.
 //
 // Approvals, runs of jobs and messages of channels are kept so. What is hash-chained
 // and replayed is the journal's, not ours.
@@ -27,6 +28,7 @@ import (
 	"strconv"
 	"syscall"
 
+	"passepartout/internal/durable"
 	"passepartout/internal/sexp"
 )
 
@@ -43,52 +45,75 @@ func Read(path string, take func(sexp.Plist) error) error {
 	if err != nil {
 		return err
 	}
-	for n := 1; len(raw) > 0; n++ {
+	var group []sexp.Plist // of the records appended together, those that came so far
+	for n, size := 1, len(raw); len(raw) > 0; n++ {
 		text, rest, ok := cut(raw)
 		if !ok {
-			if text != nil || wholeIn(raw) {
+			if !hole(raw, size-len(raw)) && (text != nil || wholeIn(raw)) {
 				return fmt.Errorf("%s: record %d %w", path, n, ErrDamaged)
 			}
 			return nil // torn
 		}
 		p, err := sexp.ReadPlist(text, sexp.Limits{})
-		if err == nil {
-			err = take(p)
+		group = append(group, p)
+		if raw[headLen-1] == more && err == nil {
+			raw = rest
+			continue
+		}
+		for i := 0; i < len(group) && err == nil; i++ {
+			err = take(group[i])
 		}
 		if err != nil {
 			return fmt.Errorf("%s: record %d: %w", path, n, err)
 		}
-		raw = rest
+		raw, group = rest, group[:0]
 	}
 	return nil
 }
 
-// frame appends a record as it stands in the file.
-func frame(dst []byte, p sexp.Plist) []byte {
-	text := []byte(p.String())
-	return fmt.Appendf(dst, "%08x %08x %s\n", len(text), crc32.ChecksumIEEE(text), text)
+// more says that the next record belongs to this one.
+const more = '+'
+
+// frame appends records as they stand in the file.
+func frame(dst []byte, records []sexp.Plist, together bool) []byte {
+	for i, p := range records {
+		text, mark := []byte(p.String()), ' '
+		if together && i < len(records)-1 {
+			mark = more
+		}
+		dst = fmt.Appendf(dst, "%08x %08x%c%s\n", len(text), crc32.ChecksumIEEE(text), mark, text)
+	}
+	return dst
 }
 
 // cut takes the first record off raw; ok is false when there is no whole one. A
 // record that has all its bytes, and not its checksum or not its line's end, comes
 // with its text: that one is damaged, not torn.
 func cut(raw []byte) (text, rest []byte, ok bool) {
-	const head = len("00000000 00000000 ")
-	if len(raw) < head {
+	n, sum, ok := header(raw)
+	end := headLen + n
+	if !ok || end >= len(raw) {
 		return nil, nil, false
 	}
-	n, err1 := strconv.ParseUint(string(raw[:8]), 16, 32)
-	sum, err2 := strconv.ParseUint(string(raw[9:17]), 16, 32)
-	end := head + int(n)
-	if err1 != nil || err2 != nil || end >= len(raw) {
-		return nil, nil, false
-	}
-	text = raw[head:end]
-	whole := uint64(crc32.ChecksumIEEE(text)) == sum
+	text = raw[headLen:end]
+	whole := crc32.ChecksumIEEE(text) == sum
 	if raw[end] != '\n' && !whole {
 		return nil, nil, false // the length itself is not to be believed
 	}
 	return text, raw[end+1:], whole && raw[end] == '\n'
+}
+
+const headLen = len("00000000 00000000 ")
+
+// header is what a record says of itself.
+func header(raw []byte) (n int, sum uint32, ok bool) {
+	if len(raw) < headLen {
+		return 0, 0, false
+	}
+	length, err1 := strconv.ParseUint(string(raw[:8]), 16, 32)
+	check, err2 := strconv.ParseUint(string(raw[9:17]), 16, 32)
+	known := raw[headLen-1] == ' ' || raw[headLen-1] == more
+	return int(length), uint32(check), err1 == nil && err2 == nil && known
 }
 
 // wholeIn reports whether a whole record begins anywhere after a line's end.
@@ -105,6 +130,20 @@ func wholeIn(raw []byte) bool {
 	}
 }
 
+// hole reports whether the record that raw begins with has bytes missing that never
+// reached the disk. Then nobody was told of it, nor of what follows: of an append,
+// a disk may write a later part and not an earlier one before the power fails.
+func hole(raw []byte, off int) bool {
+	end := bytes.IndexByte(raw, '\n') + 1
+	if n, _, ok := header(raw); ok {
+		end = headLen + n + 1
+	}
+	if end == 0 || end > len(raw) {
+		end = len(raw)
+	}
+	return durable.Hole(raw, end, int64(off))
+}
+
 // A File is a file that is appended to.
 type File struct {
 	path   string
@@ -114,8 +153,12 @@ type File struct {
 	fault  error
 }
 
-// Create puts a new file with these records in the place of what is at path.
+// Create puts a new file with these records in the place of what is at path, and makes
+// its directory.
 func Create(path string, records []sexp.Plist) (*File, error) {
+	if err := durable.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
 	f := &File{path: path}
 	return f, f.Replace(records)
 }
@@ -123,10 +166,7 @@ func Create(path string, records []sexp.Plist) (*File, error) {
 // Replace puts a new file with these records in the place of the old one. Whoever
 // looks finds the one or the other.
 func (f *File) Replace(records []sexp.Plist) error {
-	var buf []byte
-	for _, p := range records {
-		buf = frame(buf, p)
-	}
+	buf := frame(nil, records, false) // the rename keeps them together
 	fresh, err := os.CreateTemp(filepath.Dir(f.path), filepath.Base(f.path)+".*")
 	if err != nil {
 		return err
@@ -136,7 +176,7 @@ func (f *File) Replace(records []sexp.Plist) error {
 		err = os.Rename(fresh.Name(), f.path)
 	}
 	if err == nil {
-		err = syncDir(filepath.Dir(f.path))
+		err = durable.SyncDir(filepath.Dir(f.path))
 	}
 	if err != nil {
 		return errors.Join(err, fresh.Close(), os.Remove(fresh.Name()))
@@ -148,24 +188,13 @@ func (f *File) Replace(records []sexp.Plist) error {
 	return err
 }
 
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
-// Append writes records. With durable they are on disk when it returns; without, they
-// survive the end of the program, not that of the machine.
+// Append writes records, all or none. With durable they are on disk when it returns;
+// without, they survive the end of the program, not that of the machine.
 func (f *File) Append(durable bool, records ...sexp.Plist) error {
 	if err := f.mend(); err != nil {
 		return err
 	}
-	var buf []byte
-	for _, p := range records {
-		buf = frame(buf, p)
-	}
+	buf := frame(nil, records, true)
 	_, err := f.file.Write(buf)
 	if err == nil && durable {
 		err = f.file.Sync()

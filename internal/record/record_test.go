@@ -156,3 +156,31 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+func TestRecordsAppendedTogetherAreAllThereOrNone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.log")
+	f, err := record.Create(path, []sexp.Plist{numbered(0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := f.Size()
+	if err := errors.Join(f.Append(true, numbered(1), numbered(2), numbered(3)), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := int(before); n <= len(raw); n++ {
+		if err := os.WriteFile(path, raw[:n], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		want := 1
+		if n == len(raw) {
+			want = 4
+		}
+		if got, err := all(path); err != nil || len(got) != want {
+			t.Errorf("cut after %d of %d bytes: %d records, %v; want %d", n, len(raw), len(got), err, want)
+		}
+	}
+}
