@@ -232,7 +232,7 @@ func biGetf(th *Thread, a []Value) Value {
 		th.step(1)
 		rest, ok := c.cdr.(*Cons)
 		if !ok {
-			th.fail(classTypeError, "malformed property list: %s", th.show(a[0]))
+			th.fail(classTypeError, "malformed property list: %s.", th.show(a[0]))
 		}
 		if c.car == a[1] {
 			return rest.car

@@ -1,6 +1,7 @@
 package lisp
 
 import (
+	"fmt"
 	"regexp"
 	"regexp/syntax"
 	"strings"
@@ -60,7 +61,71 @@ func (th *Thread) buildRegex(src, flags string) *regex {
 	if err != nil {
 		th.fail(classRegexError, "regular expression %s: %s", th.show(newStr(src)), err.Error())
 	}
-	return &regex{src: src, re: regexp.MustCompile(pattern), cost: uint64(len(prog.Inst))}
+	r := &regex{src: src, re: regexp.MustCompile(pattern), cost: uint64(len(prog.Inst))}
+	r.wide = r.re
+	if w := widen(pattern); w != pattern {
+		if r.wide, err = regexp.Compile(w); err != nil {
+			th.fail(classRegexError, "regular expression %s: %s", th.show(newStr(src)), err.Error())
+		}
+	}
+	return r
+}
+
+// wordRunes is what cl-ppcre's \w matches, as the inside of a class: the letters and
+// digits of all scripts. Go's own \w knows those of ASCII only.
+const wordRunes = `\p{L}\p{Nd}_`
+
+// otherRunes is what \W matches. A class cannot hold the complement of another, so
+// these are ranges.
+var otherRunes = sync.OnceValue(func() string {
+	class, err := syntax.Parse("[^"+wordRunes+"]", syntax.Perl)
+	if err != nil {
+		panic(err) // the pattern is a constant
+	}
+	var b strings.Builder
+	for i := 0; i+1 < len(class.Rune); i += 2 {
+		fmt.Fprintf(&b, `\x{%x}-\x{%x}`, class.Rune[i], class.Rune[i+1])
+	}
+	return b.String()
+})
+
+// widen writes a pattern so that \w and \W mean letters of all scripts.
+func widen(pattern string) string {
+	if !strings.Contains(pattern, `\w`) && !strings.Contains(pattern, `\W`) {
+		return pattern
+	}
+	var b strings.Builder
+	inClass := false
+	for i := 0; i < len(pattern); i++ {
+		c := pattern[i]
+		if c != '\\' || i+1 == len(pattern) {
+			inClass = c == '[' || inClass && c != ']'
+			b.WriteByte(c)
+			continue
+		}
+		i++
+		switch next := pattern[i]; {
+		case next == 'w' && inClass:
+			b.WriteString(wordRunes)
+		case next == 'W' && inClass:
+			b.WriteString(otherRunes())
+		case next == 'w':
+			b.WriteString("[" + wordRunes + "]")
+		case next == 'W':
+			b.WriteString("[^" + wordRunes + "]")
+		default:
+			b.WriteString(pattern[i-1 : i+1])
+		}
+	}
+	return b.String()
+}
+
+// on is the pattern as it is run on that text.
+func (r *regex) on(s *subject) *regexp.Regexp {
+	if s.ascii {
+		return r.re
+	}
+	return r.wide
 }
 
 // unsupported names a construct Go's engine has not: look-around, atomic
@@ -147,7 +212,7 @@ func (s *subject) index(b int) Value {
 // match finds the first match at or after byte offset from.
 func (th *Thread) match(r *regex, s *subject, from int) []int {
 	th.chargeScan(r, s.end-from)
-	loc := r.re.FindStringSubmatchIndex(s.text[from:s.end])
+	loc := r.on(s).FindStringSubmatchIndex(s.text[from:s.end])
 	for i := range loc {
 		if loc[i] >= 0 {
 			loc[i] += from
@@ -161,7 +226,7 @@ func (th *Thread) match(r *regex, s *subject, from int) []int {
 func (th *Thread) matches(r *regex, s *subject) [][]int {
 	th.chargeScan(r, s.end-s.start)
 	var out [][]int
-	for _, loc := range r.re.FindAllStringSubmatchIndex(s.text[s.start:s.end], -1) {
+	for _, loc := range r.on(s).FindAllStringSubmatchIndex(s.text[s.start:s.end], -1) {
 		th.alloc(2 + len(loc)/4)
 		for i := range loc {
 			if loc[i] >= 0 {

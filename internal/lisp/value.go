@@ -67,7 +67,8 @@ type (
 	regex struct {
 		src  string
 		re   *regexp.Regexp
-		cost uint64 // instructions in the program
+		wide *regexp.Regexp // for texts beyond ASCII; often the same
+		cost uint64         // instructions in the program
 	}
 	// multi stands for zero or several values on their way from a function to
 	// its caller; the values themselves are in the thread.

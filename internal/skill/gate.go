@@ -67,7 +67,7 @@ func (g skillGate) judge(th *lisp.Thread, a proto.Action, sig proto.Signal) (gat
 	if err != nil {
 		return gate.Verdict{}, err
 	}
-	return g.read(a, given, data)
+	return g.read(a, given, data, th.Output())
 }
 
 // proposal is an action in the form skills know: the arguments stand in the
@@ -95,9 +95,10 @@ func ownKey(k sexp.Keyword) bool {
 	return k == "ACTION" || k == "TOOL" || k == "EXPLANATION" || k == "ARGS"
 }
 
-// read turns a skill's answer into a verdict: :LOG and :EVENT refuse, an :EVENT of
-// the level :APPROVAL-REQUIRED asks, the action with other arguments replaces it.
-func (g skillGate) read(a proto.Action, given sexp.List, data sexp.Value) (gate.Verdict, error) {
+// read turns a skill's answer into a verdict: :LOG and :EVENT refuse, an :EVENT that
+// wants approval asks, the action with other arguments replaces it. A skill that
+// gives no reason may have logged one.
+func (g skillGate) read(a proto.Action, given sexp.List, data sexp.Value, log string) (gate.Verdict, error) {
 	list, ok := data.(sexp.List)
 	if !ok || list.Len() == 0 {
 		return nonsense(data)
@@ -108,12 +109,12 @@ func (g skillGate) read(a proto.Action, given sexp.List, data sexp.Value) (gate.
 	}
 	switch p.Word("TYPE") {
 	case "LOG":
-		return gate.Verdict{Code: "skill.refused", Reason: g.reason(p)}, nil
+		return gate.Verdict{Code: "skill.refused", Reason: g.reason(p, log, "objects")}, nil
 	case "EVENT":
 		if approval(p) || approval(p.Sub("PAYLOAD")) {
-			return gate.Verdict{Decision: gate.Ask, Code: "skill.asks", Reason: g.reason(p)}, nil
+			return gate.Verdict{Decision: gate.Ask, Code: "skill.asks", Reason: g.reason(p, log, "wants a person to approve this")}, nil
 		}
-		return gate.Verdict{Code: "skill.refused", Reason: g.reason(p)}, nil
+		return gate.Verdict{Code: "skill.refused", Reason: g.reason(p, log, "objects")}, nil
 	case "REQUEST":
 		return g.replace(a, given, p)
 	}
@@ -128,12 +129,21 @@ func nonsense(v sexp.Value) (gate.Verdict, error) {
 	return gate.Verdict{}, fmt.Errorf("want the action, a :LOG or an :EVENT from its gate, found %s", text)
 }
 
+// approval reports an answer that leaves the action to a person, in any of the ways
+// skills have said so.
 func approval(p sexp.Plist) bool {
-	return p.Word("LEVEL") == "APPROVAL-REQUIRED" || p.Word("SENSOR") == "APPROVAL-REQUIRED"
+	for _, k := range []sexp.Keyword{"LEVEL", "SENSOR", "REASON", "STATUS"} {
+		switch p.Word(k) {
+		case "APPROVAL-REQUIRED", "ASK-PERMISSION", "SUSPENDED":
+			return true
+		}
+	}
+	return false
 }
 
-// reason is what the skill says about its refusal.
-func (g skillGate) reason(p sexp.Plist) string {
+// reason is what the skill says about its verdict: in the answer, or else in the
+// last line of its log.
+func (g skillGate) reason(p sexp.Plist, log, otherwise string) string {
 	for _, q := range []sexp.Plist{p.Sub("PAYLOAD"), p} {
 		for _, k := range []sexp.Keyword{"TEXT", "MESSAGE", "REASON"} {
 			if t := strings.TrimSpace(q.Text(k)); t != "" {
@@ -141,7 +151,11 @@ func (g skillGate) reason(p sexp.Plist) string {
 			}
 		}
 	}
-	return "the skill " + g.s.Name + " objects"
+	log = strings.TrimSpace(log)
+	if line := strings.TrimSpace(log[strings.LastIndexByte(log, '\n')+1:]); line != "" {
+		return line
+	}
+	return "the skill " + g.s.Name + " " + otherwise
 }
 
 // replace offers the action with the arguments the skill changed. Nothing but

@@ -38,7 +38,7 @@
 (defvar *tools* nil "what def-cognitive-tool said, newest first")
 (defvar *handlers* nil "(sensor . function), newest first")
 (defvar *hooks* nil "(event . function), newest first")
-(defvar *tests* nil "(name . function), newest first")
+(defvar *tests* nil "(name package . function), newest first")
 (defvar *stimuli* nil "what was injected during this call, newest first")
 (defvar *testing* nil "true while the skill's own tests run")
 
@@ -138,23 +138,25 @@ judge. Needs the capability :signals; a gate never has it."
   "Names of nearly every message: known to the image, they need not be made for each.")
 
 (defun proto-get (plist key)
-  "The value of a key that is a keyword, or is written as a string or a plain symbol in any case."
-  (when (consp plist)
-    (let ((value (getf plist key 'absent)))
-      (if (not (eq value 'absent))
-          value
-          (loop for rest on plist by #'cddr
-                unless (keywordp (car rest))
-                  do (when (and (or (symbolp (car rest)) (stringp (car rest))) (string-equal (car rest) key))
-                       (return (cadr rest))))))))
+  "The value of a key, whichever way it is written: a keyword in capitals or small letters, a string, a plain symbol."
+  (or (getf plist key)
+      (let ((small (find-symbol (string-downcase (string key)) :keyword)))
+        (and small (getf plist small)))
+      (loop for rest on plist by #'cddr
+            unless (keywordp (car rest))
+              do (when (and (or (symbolp (car rest)) (stringp (car rest))) (string-equal (car rest) key))
+                   (return (cadr rest))))
+      (unless (keywordp key)
+        (let ((capital (find-symbol (string-upcase (string key)) :keyword)))
+          (and capital (getf plist capital))))))
 
 (defun validate-communication-protocol-schema (message)
   "T for a property list with one of the five types; anything else is an error."
-  (unless (and (listp message) (evenp (length message)))
-    (error "Message must be a property list."))
+  (unless (listp message)
+    (error "Message must be a plist"))
   (let ((type (proto-get message :type)))
     (unless (member type '(:request :event :response :log :status))
-      (error "Unknown message type: ~s" type)))
+      (error "Invalid message type '~a'" type)))
   t)
 
 (defun action-args (action)
@@ -220,7 +222,7 @@ judge. Needs the capability :signals; a gate never has it."
   "A test: it fails when its body signals an error."
   (let ((body (if (stringp (car body)) (cdr body) body))
         (name (if (consp name) (car name) name)))
-    `(push (cons ',name (lambda () ,@body)) *tests*)))
+    `(push (list* ',name *package* (lambda () ,@body)) *tests*)))
 
 (defmacro is (form &optional (control "~s does not hold") &rest arguments)
   "Fails the test when form is false, and shows what its arguments were."
@@ -314,7 +316,7 @@ judge. Needs the capability :signals; a gate never has it."
 
 (defun share-names (package prefix)
   "Makes the names of a skill that begin with its own name known to skills that build on it, also when it puts
-itself into the package of the harness."
+itself into the package of the harness; what it defined there can be named in its own package too."
   (do-symbols (s :passepartout)
     (when (and (eq (symbol-package s) (find-package :passepartout)) (uiop:string-prefix-p prefix (symbol-name s)))
       (export s :passepartout)))
@@ -324,7 +326,13 @@ itself into the package of the harness."
                (or (fboundp s) (boundp s))
                (not (find-symbol (symbol-name s) :passepartout)))
       (import s :passepartout)
-      (export s :passepartout))))
+      (export s :passepartout)))
+  (do-symbols (s :passepartout)
+    (when (and (eq (symbol-package s) (find-package :passepartout))
+               (not (gethash s *own-names*))
+               (or (fboundp s) (boundp s))
+               (not (find-symbol (symbol-name s) package)))
+      (import s package))))
 
 (defun show-names ()
   "Lets tests in a package of their own see everything a skill defined in the package of the harness."
@@ -334,9 +342,9 @@ itself into the package of the harness."
   (setq *testing* t))
 
 (defun run-tests ()
-  "Runs the tests in the order they stand; the first that fails ends it."
-  (loop for (name . function) in (reverse *tests*)
-        do (handler-case (funcall function)
+  "Runs the tests in the order they stand, each in the package it was read in; the first that fails ends it."
+  (loop for (name package . function) in (reverse *tests*)
+        do (handler-case (let ((*package* package)) (funcall function))
              (error (c) (error "test ~(~a~): ~a" name c))))
   (length *tests*))
 
@@ -385,3 +393,8 @@ itself into the package of the harness."
              (list :status (getf answer :status)
                    :content (princ-to-string (or (getf answer :content) (getf answer :message) answer))))
             (t (list :status :success :content (princ-to-string answer)))))))
+
+(defvar *own-names* (make-hash-table) "the names of this file, as keys")
+(do-symbols (s :passepartout)
+  (when (eq (symbol-package s) (find-package :passepartout))
+    (setf (gethash s *own-names*) t)))

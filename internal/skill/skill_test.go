@@ -126,6 +126,8 @@ func TestAGateOnlyEverTightens(t *testing.T) {
 		{"reject refuses with the reason", `(lambda (a c) (declare (ignore a c)) (reject "~a is too much" 7))`, gate.Deny, "skill.refused", "7 is too much"},
 		{"approval-required asks", `(lambda (a c) (declare (ignore c)) (list :type :event :payload (list :level :approval-required :action a :text "sure?")))`, gate.Ask, "skill.asks", "sure?"},
 		{"require-approval asks", `(lambda (a c) (declare (ignore c)) (require-approval a "really?"))`, gate.Ask, "skill.asks", "really?"},
+		{"a suspended event asks", `(lambda (a c) (declare (ignore c)) (list :type :event :status :suspended :reason :ask-permission :payload (list :tool "x" :action a)))`, gate.Ask, "skill.asks", "the skill one wants a person"},
+		{"an approval sensor asks", `(lambda (a c) (declare (ignore c)) (harness-log "first") (harness-log "needs a look: ~a" 1) (list :type :event :payload (list :sensor :approval-required :action a)))`, gate.Ask, "skill.asks", "needs a look: 1"},
 		{"nil is no answer", `(lambda (a c) (declare (ignore a c)) nil)`, gate.Deny, "skill.failed", "found NIL"},
 		{"true is no answer", `(lambda (a c) (declare (ignore a c)) t)`, gate.Deny, "skill.failed", "found T"},
 		{"a number is no answer", `(lambda (a c) (declare (ignore a c)) 42)`, gate.Deny, "skill.failed", "found 42"},

@@ -100,3 +100,8 @@
 (uiop:if-let (x nil) (list x) 'no)
 (uiop:while-collecting (c) (c 1) (c 2))
 (uiop:nest (let ((x 1))) (let ((y 2))) (+ x y))
+(cl-ppcre:scan-to-strings "https?://([\\w.-]+)" "curl http://bücher.example/x")
+(mapcar (lambda (pattern) (mapcar (lambda (code) (and (cl-ppcre:scan pattern (string (code-char code))) t)) '(233 1633 170 8551 178 769 160 20013 95 12 10 97))) '("\\w" "\\W" "\\d" "\\D" "\\s" "\\S" "[\\w]" "[^\\w]" "[\\W]" "[\\w-]" "[a\\W]" "."))
+(cl-ppcre:split "\\W+" "Ärger, Öl und Übermut")
+(cl-ppcre:all-matches-as-strings "\\w+" "naïve café, déjà-vu")
+(cl-ppcre:regex-replace-all "[^\\w ]" "Straße? Ja!" "")
