@@ -10,6 +10,7 @@ import (
 	"passepartout/internal/gate"
 	"passepartout/internal/proto"
 	"passepartout/internal/secret"
+	"passepartout/internal/sexp"
 )
 
 // scanning is a World with the real scanner and no files.
@@ -58,7 +59,7 @@ func synthetic(n int) []gate.Gate {
 }
 
 func BenchmarkDecideSyntheticGates(b *testing.B) {
-	for _, n := range []int{5, 10, 50, 100} {
+	for _, n := range []int{5, 10, 50, 100, 1000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			c, a, f := chain(b, synthetic(n)...), action(b, "cli.message", "TEXT", agenda(200)), facts()
 			f.World = nil
@@ -81,8 +82,11 @@ func BenchmarkDecideStandardStack(b *testing.B) {
 	}{
 		{"message-200", 0, action(b, "cli.message", "TEXT", agenda(200)), gate.Allow},
 		{"message-10000", 0, action(b, "cli.message", "TEXT", agenda(10_000)), gate.Allow},
+		{"message-200-and-10-gates", 10, action(b, "cli.message", "TEXT", agenda(200)), gate.Allow},
 		{"message-200-and-50-gates", 50, action(b, "cli.message", "TEXT", agenda(200)), gate.Allow},
 		{"message-200-and-100-gates", 100, action(b, "cli.message", "TEXT", agenda(200)), gate.Allow},
+		{"message-200-and-1000-gates", 1000, action(b, "cli.message", "TEXT", agenda(200)), gate.Allow},
+		{"no-explanation", 0, unexplained(b), gate.Deny},
 		{"read-file", 0, action(b, "tool.read-file", "FILEPATH", "/home/ada/memex/notes/today.org"), gate.Allow},
 		{"shell-ls", 0, action(b, "shell.run", "CMD", "ls -la /tmp"), gate.Allow},
 		{"shell-pipeline", 0, action(b, "shell.run", "CMD", `find . -name '*.go' | xargs grep -n "TODO" | sort | head -20`), gate.Allow},
@@ -98,6 +102,28 @@ func BenchmarkDecideStandardStack(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// unexplained is a message without a word of why.
+func unexplained(tb testing.TB) proto.Action {
+	tb.Helper()
+	data := sexp.P(sexp.Keyword("TARGET"), sexp.Keyword("CLI"), sexp.Keyword("PAYLOAD"), sexp.P(sexp.Keyword("ACTION"), sexp.Keyword("MESSAGE"), sexp.Keyword("TEXT"), agenda(200))).List()
+	a, err := vocabulary(tb).Decode(data, proto.Cause{Signal: "s1", Session: "one", Origin: owner, Proposer: "test"})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return a
+}
+
+// BenchmarkLookup is the ancestor's proto-get: one value of a message by its key.
+func BenchmarkLookup(b *testing.B) {
+	args := action(b, "cli.message", "TEXT", agenda(200)).Args()
+	b.ReportAllocs()
+	for b.Loop() {
+		if args.Text("TEXT") == "" {
+			b.Fatal("no text")
+		}
 	}
 }
 

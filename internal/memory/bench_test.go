@@ -7,55 +7,23 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
-	"strings"
 	"testing"
 	"time"
 
 	"passepartout/internal/memory"
+	"passepartout/internal/memory/memorytest"
 )
 
-// generate writes the baseline memex of n headlines: projects of 100 headlines, one
-// file each, a root with nine children of ten each. With plans every twentieth headline
-// is scheduled and every twentieth has a deadline, spread over a year.
+// generate writes the baseline memex of n headlines, with plans or without.
 func generate(t testing.TB, dir string, n int, plans bool) (bytes int64) {
 	t.Helper()
-	body := func(i int) string {
-		return fmt.Sprintf("Body of headline %d. %s", i, strings.Repeat("lorem ipsum dolor sit amet ", 20))[:200]
+	var around time.Time
+	if plans {
+		around = noon
 	}
-	i := 0
-	for p := range n / 100 {
-		var sb strings.Builder
-		head := func(level int, todo, tags string) {
-			fmt.Fprintf(&sb, "%s %s Headline %d of project %d :%s:\n", strings.Repeat("*", level), todo, i, p, tags)
-			if day := noon.AddDate(0, 0, i*7%365-180); plans && i%20 == 3 {
-				fmt.Fprintf(&sb, "SCHEDULED: <%s>\n", day.Format("2006-01-02 Mon"))
-			} else if plans && i%20 == 8 {
-				fmt.Fprintf(&sb, "DEADLINE: <%s>\n", day.Format("2006-01-02 Mon"))
-			}
-			fmt.Fprintf(&sb, ":PROPERTIES:\n:ID:       hl-%07d\n:END:\n%s\n", i, body(i))
-			i++
-		}
-		state := func() string {
-			if i%2 == 0 {
-				return "TODO"
-			}
-			return "DONE"
-		}
-		head(1, "TODO", "project")
-		for range 9 {
-			head(2, state(), "work:note")
-			for range 10 {
-				head(3, state(), "work:note")
-			}
-		}
-		name := filepath.Join(dir, fmt.Sprintf("d%03d", p/100), fmt.Sprintf("p%05d.org", p))
-		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(sb.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		bytes += int64(sb.Len())
+	bytes, err := memorytest.WriteBaseline(dir, n, around)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return bytes
 }

@@ -210,25 +210,59 @@ func padded(n int) sexp.Value {
 	return event(strings.Repeat("the quick brown fox jumps over ", pad/31+1)[:pad])
 }
 
+// outline is the baseline's buffer update: flat headlines with bodies of 200
+// characters, as many as make a frame of 102,406 characters.
+func outline() sexp.Value {
+	var items []sexp.Value
+	size := proto.HeaderLen
+	for i := 0; size < 102_406; i++ {
+		body := fmt.Sprintf("Body of headline %d. %s", i, strings.Repeat("lorem ipsum dolor sit amet ", 20))[:200]
+		h := sexp.P(sexp.Keyword("TYPE"), sexp.Keyword("HEADLINE"),
+			sexp.Keyword("PROPERTIES"), sexp.P(sexp.Keyword("ID"), fmt.Sprintf("hl-%07d", i), sexp.Keyword("TITLE"), fmt.Sprintf("Headline %d of project 0", i),
+				sexp.Keyword("TAGS"), sexp.NewList(sexp.String("work"), sexp.String("note")), sexp.Keyword("TODO-STATE"), "TODO"),
+			sexp.Keyword("RAW-CONTENT"), body).List()
+		items = append(items, h)
+		size += len(h.String()) + 1
+	}
+	return sexp.P(sexp.Keyword("TYPE"), sexp.Keyword("EVENT"), sexp.Keyword("PAYLOAD"),
+		sexp.P(sexp.Keyword("SENSOR"), sexp.Keyword("BUFFER-UPDATE"), sexp.Keyword("AST"), sexp.NewList(items...))).List()
+}
+
 func BenchmarkFrame(b *testing.B) {
-	for _, size := range []int{300, 102_400} {
-		v := padded(size)
-		b.Run(fmt.Sprintf("encode+decode/%dB", size), func(b *testing.B) {
-			var out []byte
-			src := new(bytes.Reader)
-			b.SetBytes(int64(size + proto.HeaderLen))
-			b.ReportAllocs()
-			r := proto.NewReader(src, proto.MaxPayload)
-			for b.Loop() {
-				var err error
-				if out, err = proto.AppendFrame(out[:0], v); err != nil {
-					b.Fatal(err)
-				}
-				src.Reset(out)
-				if _, err := r.Next(); err != nil {
-					b.Fatal(err)
-				}
+	for _, bb := range []struct {
+		name string
+		v    sexp.Value
+	}{{"300B", padded(300)}, {"102400B", padded(102_400)}, {"AST", outline()}} {
+		frame, err := proto.AppendFrame(nil, bb.v)
+		if err != nil {
+			b.Fatal(err)
+		}
+		var out []byte
+		src := new(bytes.Reader)
+		encode := func(b *testing.B) {
+			if out, err = proto.AppendFrame(out[:0], bb.v); err != nil {
+				b.Fatal(err)
 			}
-		})
+		}
+		decode := func(b *testing.B, r *proto.Reader, frame []byte) {
+			src.Reset(frame)
+			if _, err := r.Next(); err != nil {
+				b.Fatal(err)
+			}
+		}
+		for name, f := range map[string]func(*testing.B, *proto.Reader){
+			"encode":        func(b *testing.B, _ *proto.Reader) { encode(b) },
+			"decode":        func(b *testing.B, r *proto.Reader) { decode(b, r, frame) },
+			"encode+decode": func(b *testing.B, r *proto.Reader) { encode(b); decode(b, r, out) },
+		} {
+			b.Run(name+"/"+bb.name, func(b *testing.B) {
+				b.SetBytes(int64(len(frame)))
+				b.ReportAllocs()
+				r := proto.NewReader(src, proto.MaxPayload)
+				for b.Loop() {
+					f(b, r)
+				}
+			})
+		}
 	}
 }
