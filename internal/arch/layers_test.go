@@ -51,7 +51,7 @@ var powers = map[string]power{
 var spawners = []string{"sandbox", "powercut", "cmd/passepartout"}
 
 // onlyTests lists packages that are part of tests and of no program.
-var onlyTests = []string{"powercut", "channel/channeltest"}
+var onlyTests = []string{"powercut", "channel/channeltest", "memory/memorytest"}
 
 // blind lists packages that must not see a package although it is lower.
 var blind = map[string][]string{
