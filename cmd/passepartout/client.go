@@ -8,10 +8,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"passepartout/internal/daemon"
 	"passepartout/internal/proto"
 	"passepartout/internal/sexp"
 )
@@ -56,14 +59,20 @@ func (a *app) dial(ctx context.Context, socket string) (net.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting the daemon: %w", err)
 	}
-	deadline := time.Now().Add(startTimeout)
+	show := a.newBar()
+	defer show.end()
+	far, deadline := daemon.Work{}, time.Now().Add(startTimeout)
 	for {
 		conn, err = d.DialContext(ctx, "unix", socket)
 		if err == nil {
 			return conn, nil
 		}
-		if dead := child.dead(); dead != nil {
+		if dead := child.dead(); dead != nil && !child.outrun() {
 			return nil, dead
+		}
+		if w, ok := daemon.Starting(child.state); ok && w != far { // a large memex takes the time it takes
+			far, deadline = w, time.Now().Add(startTimeout)
+			show.at(w)
 		}
 		if !notRunning(err) || time.Now().After(deadline) {
 			return nil, fmt.Errorf("the daemon did not open %s within %v: %w", socket, startTimeout, err)
@@ -79,21 +88,37 @@ func notRunning(err error) bool {
 // A daemonChild is a daemon this client has started and not waited for yet.
 type daemonChild struct {
 	exited chan error
+	ended  error // what exited brought
+	state  string
 	logs   string
+	pid    int
 }
 
 // dead is nil while the daemon runs, and afterwards why it does not.
 func (c *daemonChild) dead() error {
 	select {
-	case err := <-c.exited:
-		tail, rerr := tailOf(c.logs, 2000)
-		if rerr != nil || tail == "" {
-			return fmt.Errorf("the daemon ended at once: %w", err)
-		}
-		return fmt.Errorf("the daemon ended at once: %w\n%s", err, tail)
+	case c.ended = <-c.exited:
 	default:
+	}
+	if c.ended == nil {
 		return nil
 	}
+	tail, err := tailOf(c.logs, 2000)
+	if err != nil || tail == "" {
+		return fmt.Errorf("the daemon ended at once: %w", c.ended)
+	}
+	return fmt.Errorf("the daemon ended at once: %w\n%s", c.ended, tail)
+}
+
+// outrun reports whether another daemon was there first: another client has started
+// it at the same time, and its socket is as good.
+func (c *daemonChild) outrun() bool {
+	raw, err := os.ReadFile(filepath.Join(c.state, "daemon.lock"))
+	if err != nil {
+		return false
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(raw)))
+	return err == nil && pid != c.pid && syscall.Kill(pid, 0) == nil
 }
 
 // startDaemon starts this binary as the daemon, in a session of its own so that
@@ -131,7 +156,7 @@ func (a *app) startDaemon() (*daemonChild, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &daemonChild{exited: make(chan error, 1), logs: logs}
+	c := &daemonChild{exited: make(chan error, 1), state: cfg.StateDir, logs: logs, pid: p.Pid}
 	go func() { // reaps the child if it ends while we wait for its socket
 		st, err := p.Wait()
 		if err == nil {

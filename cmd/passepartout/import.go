@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -49,21 +52,25 @@ own (:ORIGIN:), so that nothing in it can give orders; with --mine it is not.
 Importing the same again changes nothing; what changed at its source is imported anew,
 unless you edited it meanwhile, which is said and left alone. Files that hold
 credentials are left out. Without a PATH, memories of other agents in their usual
-places are listed.`,
+places are listed.
+
+A large folder shows how far it is, here and in every open terminal client. Ctrl-C
+stops between two files; the same command goes on from there.`,
 		Example: `  passepartout import                         # what is there
   passepartout import ~/.claude/CLAUDE.md --dry-run
   passepartout import ~/Obsidian --mine`,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return a.importable()
 			}
-			return a.importNotes(args, call)
+			return a.importNotes(cmd.Context(), args, call)
 		},
 	}
 	f := c.Flags()
 	f.StringVar(&call.into, "into", "resources/imported", "folder of the memex it goes to")
 	f.BoolVarP(&call.dry, "dry-run", "n", false, "say what would be written, and write nothing")
 	f.BoolVar(&call.mine, "mine", false, "these are your own words: no :ORIGIN:")
+	f.Var(&a.format, "format", "text, json, or stream-json: a line for each step, and one for the result")
 	f.BoolVar(&call.secrets, "keep-secrets", false, "also import files that hold credentials")
 	return c
 }
@@ -94,7 +101,7 @@ func (a *app) importable() error {
 	return nil
 }
 
-func (a *app) importNotes(paths []string, call importCall) error {
+func (a *app) importNotes(ctx context.Context, paths []string, call importCall) error {
 	cfg, err := a.config()
 	if err != nil {
 		return err
@@ -115,31 +122,66 @@ func (a *app) importNotes(paths []string, call importCall) error {
 		}
 		all = append(all, found...)
 	}
-	failed := 0
-	for i := range all {
-		it := &all[i]
-		it.consider(root, call)
-		if !call.dry && (it.Done == "new" || it.Done == "updated") {
-			if err := writeNote(root, it.To, it.text, it.Done == "new"); err != nil {
-				return fmt.Errorf("%s: %w", it.To, err)
+	var done, total atomic.Int64
+	total.Store(int64(len(all)))
+	far, over := a.announced(ctx, counting("importing", &done, &total))
+	defer over()
+	err = a.during(ctx, far, func(ctx context.Context) error {
+		for i := range all {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
 			}
+			if err := all[i].take(root, call); err != nil {
+				return err
+			}
+			done.Add(1)
 		}
+		return nil
+	})
+	looked := all[:done.Load()]
+	if terr := a.tellImported(looked, call.dry); terr != nil {
+		return errors.Join(err, terr)
+	}
+	failed := 0
+	for _, it := range looked {
 		if it.Done == "edited" || it.Done == "unreadable" {
 			failed++
 		}
 	}
-	if err := a.tellImported(all, call.dry); err != nil {
+	switch {
+	case errors.Is(err, errStopped):
+		return fmt.Errorf("stopped after %d of %d files; the same command goes on from there", len(looked), len(all))
+	case err != nil:
 		return err
-	}
-	if failed > 0 {
+	case failed > 0:
 		return fmt.Errorf("%d of %d were not imported", failed, len(all))
 	}
 	return nil
 }
 
+// take brings one file into the memex, if it belongs there.
+func (it *imported) take(root *os.Root, call importCall) error {
+	it.consider(root, call)
+	if call.dry || it.Done != "new" && it.Done != "updated" {
+		return nil
+	}
+	if err := writeNote(root, it.To, it.text, it.Done == "new"); err != nil {
+		return fmt.Errorf("%s: %w", it.To, err)
+	}
+	it.text = nil // a large folder would be held in memory otherwise
+	return nil
+}
+
 func (a *app) tellImported(all []imported, dry bool) error {
-	if a.json {
-		return a.printJSON(map[string]any{"dry_run": dry, "files": append([]imported{}, all...)})
+	result := map[string]any{"dry_run": dry, "files": append([]imported{}, all...)}
+	switch {
+	case a.format == "stream-json":
+		result["type"] = "result"
+		enc := json.NewEncoder(a.out)
+		enc.SetEscapeHTML(false)
+		return enc.Encode(result)
+	case a.json || a.format == "json":
+		return a.printJSON(result)
 	}
 	for _, it := range all {
 		line := fmt.Sprintf("%-10s %s -> %s", it.Done, it.From, it.To)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/aymanbagabas/go-udiff"
@@ -31,7 +32,15 @@ func (a *app) openMemory(ctx context.Context, m memexFlag, write bool) (*memory.
 	if dir == "" {
 		dir = cfg.MemexDir
 	}
-	s, err := memory.Open(ctx, dir, memory.Options{State: filepath.Join(cfg.StateDir, "memory"), PrivacyTags: cfg.PrivacyTags, ReadOnly: !write})
+	var done, total atomic.Int64
+	var s *memory.Store
+	err = a.during(ctx, counting("reading", &done, &total), func(ctx context.Context) error {
+		s, err = memory.Open(ctx, dir, memory.Options{
+			State: filepath.Join(cfg.StateDir, "memory"), PrivacyTags: cfg.PrivacyTags, ReadOnly: !write,
+			Progress: func(n, of int) { done.Store(int64(n)); total.Store(int64(of)) },
+		})
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

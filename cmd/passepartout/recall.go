@@ -101,7 +101,13 @@ func (a *app) indexed(ctx context.Context, v *memory.View, f recallFlags, mode r
 			return nil, err
 		}
 	}
-	x.Sync(v)
+	err := a.during(ctx, func() daemon.Work {
+		have, want := x.Indexing()
+		return daemon.Work{What: "indexing", Have: have, Want: want}
+	}, func(context.Context) error { x.Sync(v); return nil })
+	if err != nil {
+		return nil, errors.Join(err, x.done())
+	}
 	if dense {
 		if err := x.Learn(ctx); err != nil {
 			return nil, errors.Join(err, x.done())
@@ -110,11 +116,15 @@ func (a *app) indexed(ctx context.Context, v *memory.View, f recallFlags, mode r
 	if x.feed == nil {
 		return x, nil
 	}
-	load := x.feed.Load
-	if f.embed {
-		load = func() error { return x.feed.Drain(ctx) }
+	if !f.embed {
+		err = x.feed.Load()
+	} else {
+		err = a.during(ctx, func() daemon.Work {
+			p := x.feed.Progress()
+			return daemon.Work{What: "embedding", Have: p.Have, Want: p.Want}
+		}, x.feed.Drain)
 	}
-	if err := load(); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, x.done())
 	}
 	return x, nil

@@ -7,12 +7,14 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"passepartout/internal/config"
+	"passepartout/internal/daemon"
 )
 
 // An app is one run of the command line: its streams, its environment, and the
@@ -29,6 +31,10 @@ type app struct {
 	plain   bool // lines instead of a screen
 	format  format
 	stream  bool // print an answer as it comes
+
+	// work is where the terminal client looks for how far the start of the daemon
+	// is; nil lets stderr tell.
+	work *atomic.Pointer[daemon.Work]
 
 	cfg *config.Config
 }

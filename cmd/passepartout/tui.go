@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"passepartout/internal/daemon"
 	"passepartout/internal/tui"
 )
 
@@ -78,7 +80,14 @@ func (a *app) tuiWith(ctx context.Context, session, theme string) error {
 		a.watchTerminal(ctx, stop)
 	}()
 	defer func() { stop(); <-watched }()
+	a.work = new(atomic.Pointer[daemon.Work])
 	return tui.Run(ctx, tui.Options{
+		Starting: func() (string, int, int) {
+			if w := a.work.Load(); w != nil {
+				return w.What, w.Have, w.Want
+			}
+			return "", 0, 0
+		},
 		Dial: func(ctx context.Context) (tui.Conn, error) {
 			c, err := a.connect(ctx, "tui")
 			if err != nil {

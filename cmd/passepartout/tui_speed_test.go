@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -126,6 +127,7 @@ func newFastDaemon(t testing.TB, answer func(n int, chunk func(string)) string) 
 		t.Fatal(err)
 	}
 	served := make(chan struct{})
+	over, hangUp := context.WithCancel(context.Background())
 	go func() {
 		defer close(served)
 		nc, err := l.Accept()
@@ -133,11 +135,12 @@ func newFastDaemon(t testing.TB, answer func(n int, chunk func(string)) string) 
 			return
 		}
 		defer nc.Close()
+		defer context.AfterFunc(over, func() { nc.Close() })()
 		if err := f.serve(nc); err != nil && !errors.Is(err, io.EOF) {
 			t.Log(err) // the client was ended
 		}
 	}()
-	t.Cleanup(func() { l.Close(); <-served; os.RemoveAll(dir) })
+	t.Cleanup(func() { l.Close(); hangUp(); <-served; os.RemoveAll(dir) })
 	return f
 }
 

@@ -22,6 +22,14 @@ type terminal struct {
 
 func newTerminal(t *testing.T, w, h int, env ...string) *terminal {
 	t.Helper()
+	x := bareTerminal(t, env...)
+	x.start(w, h)
+	return x
+}
+
+// bareTerminal is one in which nothing runs yet.
+func bareTerminal(t *testing.T, env ...string) *terminal {
+	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("tmux is not installed, so there is no terminal to drive")
 	}
@@ -41,7 +49,6 @@ func newTerminal(t *testing.T, w, h int, env ...string) *terminal {
 		stopDaemon(x.lock())
 		os.RemoveAll(dir)
 	})
-	x.start(w, h)
 	return x
 }
 
@@ -63,9 +70,14 @@ func (x *terminal) do(args ...string) string {
 // start opens the client. The line after it tells when it has left, and how.
 func (x *terminal) start(w, h int) {
 	x.Helper()
-	run := fmt.Sprintf("%s --demo tui; echo it left with $?; exec cat", binary)
-	x.do("new-session", "-d", "-x", fmt.Sprint(w), "-y", fmt.Sprint(h), run)
+	x.open(w, h, binary+" --demo tui")
 	x.wait("●", "connected", "o main")
+}
+
+// open runs a command in a new window.
+func (x *terminal) open(w, h int, command string) {
+	x.Helper()
+	x.do("new-session", "-d", "-x", fmt.Sprint(w), "-y", fmt.Sprint(h), command+"; echo it left with $?; exec cat")
 }
 
 // keys presses keys by tmux's names; write types text.

@@ -46,6 +46,9 @@ func (d *Daemon) serve(nc net.Conn, who proto.Origin, auth bool) {
 	err := c.read(auth)
 	d.hub.leave(c)
 	d.asked.leave(c)
+	if d.tasks.leave(c) {
+		d.tellWork()
+	}
 	if frame := (*proto.FrameError)(nil); errors.As(err, &frame) {
 		c.send(proto.ErrorMessage(frame.Code, frame.Err.Error()))
 	} else if err != nil && !quietEnd(err) {

@@ -122,6 +122,7 @@ type Daemon struct {
 	stirred chan struct{}       // the memex has changed
 	hub     *hub
 	asked   editsAsked // of editors, and not answered yet
+	tasks   tasks      // long work of clients
 
 	gateways    []*channel.Gateway
 	remoteNames []string // of the gateways, in the same order
@@ -158,6 +159,7 @@ func Open(ctx context.Context, s Settings) (*Daemon, error) {
 	if err := d.takeLock(); err != nil {
 		return nil, err
 	}
+	d.forgetStart() // of a daemon that was killed
 	if err := d.build(ctx); err != nil {
 		return nil, errors.Join(err, d.release())
 	}
@@ -197,6 +199,9 @@ func (d *Daemon) build(ctx context.Context) error {
 // release gives back what build has opened.
 func (d *Daemon) release() error {
 	var errs []error
+	if d.lock != nil {
+		d.forgetStart()
+	}
 	if d.pulse != nil {
 		errs = append(errs, d.pulse.Close())
 	}
@@ -242,6 +247,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, d.release())
 	}
+	d.forgetStart()
 	d.log.Info("listening", "socket", d.s.SocketPath, "memex", d.s.MemexDir, "headings", d.memory.View().Len())
 	d.notify(ctx, "READY=1\nSTATUS=Listening on "+d.s.SocketPath)
 	d.conns.Go(func() { d.follow(ctx) })

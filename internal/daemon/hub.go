@@ -55,6 +55,13 @@ func (h *hub) emit(session string, m proto.Message) {
 	}
 }
 
+// tell tells all who listen, whatever they listen to.
+func (h *hub) tell(m proto.Message) {
+	for _, c := range h.audience("", true) {
+		c.send(m)
+	}
+}
+
 // audience are a session's listeners, or with everybody all who listen at all.
 func (h *hub) audience(session string, everybody bool) []*conn {
 	out := h.listeners(session)

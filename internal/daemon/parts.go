@@ -25,7 +25,7 @@ const inbox = "inbox/inbox.org"
 // openMemory reads the memex and follows what other programs do to it.
 func (d *Daemon) openMemory(ctx context.Context) (*memory.Store, error) {
 	m, err := memory.Open(ctx, d.s.MemexDir, memory.Options{
-		State: filepath.Join(d.s.StateDir, "memory"), Now: d.now, PrivacyTags: d.s.PrivacyTags, Changed: d.stir,
+		State: filepath.Join(d.s.StateDir, "memory"), Now: d.now, PrivacyTags: d.s.PrivacyTags, Changed: d.stir, Progress: d.reading(ctx),
 	})
 	if err != nil {
 		return nil, err

@@ -45,6 +45,7 @@ var questions = []question{
 	{name: "skills", answer: answerSkills},
 	{name: "status", answer: answerStatus},
 	{name: "overview", answer: answerOverview},
+	{name: "working", answer: answerWorking},
 	{name: "agenda", answer: answerAgenda},
 	{name: "outline", waits: true, answer: answerOutline},
 	{name: "node-history", waits: true, answer: answerNodeHistory},

@@ -50,7 +50,7 @@ func answerOverview(_ context.Context, d *Daemon, a asking) (sexp.Plist, error) 
 		sexp.Keyword("FOCUS"), focus, sexp.Keyword("PINNED"), len(pins), sexp.Keyword("TOKENS"), tokens, sexp.Keyword("LIMIT"), limit,
 		sexp.Keyword("COST"), day.String(), sexp.Keyword("CAP"), capText(caps.Day),
 		sexp.Keyword("JOBS"), len(st.Jobs), sexp.Keyword("WAITING"), st.Waiting, sexp.Keyword("RUNNING"), running,
-		sexp.Keyword("TOUCHED"), d.touched(), sexp.Keyword("PROTECTION"), level, sexp.Keyword("PROTECTION-NOTE"), note)
+		sexp.Keyword("TOUCHED"), d.touched(), sexp.Keyword("PROTECTION"), level, sexp.Keyword("PROTECTION-NOTE"), note, sexp.Keyword("WORK"), d.workList())
 	if e, ok := d.mirror.Progress(); ok {
 		p = p.With("EMBEDDINGS", embeddings(e).List())
 	}

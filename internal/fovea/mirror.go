@@ -25,6 +25,8 @@ type Mirror struct {
 
 	view atomic.Pointer[memory.View] // last seen; read by searches without mu
 
+	have, want atomic.Int64 // files of the Sync that runs
+
 	mu     sync.Mutex
 	files  map[string]mirrored
 	learnt int                       // notes when vectors were last learnt
@@ -109,6 +111,13 @@ func (m *Mirror) text(id string) string {
 	return o.Text()
 }
 
+// Indexing is how many files the Sync that runs has looked at, and how many there
+// are; the same number when none runs.
+func (m *Mirror) Indexing() (have, want int) {
+	have = int(m.have.Load()) // first: it only grows towards want
+	return have, int(m.want.Load())
+}
+
 // Sync brings the index to the view: only files that changed are read.
 func (m *Mirror) Sync(v *memory.View) {
 	m.mu.Lock()
@@ -117,10 +126,14 @@ func (m *Mirror) Sync(v *memory.View) {
 		return
 	}
 	begun := m.view.Swap(v) != nil
+	m.have.Store(0)
+	m.want.Store(files(v))
+	defer func() { m.have.Store(m.want.Load()) }()
 	gone := []memory.ID{}
 	there := map[string]bool{}
 	for f := range v.FileObjects() {
 		there[f.File] = true
+		m.have.Add(1)
 		old, known := m.files[f.File]
 		if known && old.hash == f.Hash {
 			continue
@@ -144,6 +157,13 @@ func (m *Mirror) Sync(v *memory.View) {
 		}
 	}
 	m.fresh = m.fresh[max(len(m.fresh)-mostFresh, 0):]
+}
+
+func files(v *memory.View) (n int64) {
+	for range v.Files() {
+		n++
+	}
+	return n
 }
 
 // mostFresh is how many changed nodes are remembered.

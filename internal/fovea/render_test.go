@@ -248,3 +248,14 @@ func TestTheMirrorFollowsTheMemex(t *testing.T) {
 		t.Fatalf("a deleted note is found: %v", got)
 	}
 }
+
+func TestAnIndexThatIsDoneHasAllFiles(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a.org", "b.org", "c/d.org"} {
+		save(t, filepath.Join(dir, name), "* Note in "+name+"\n")
+	}
+	_, m := open(t, dir)
+	if have, want := m.Indexing(); have != 3 || want != 3 {
+		t.Errorf("%d of %d files are said to be indexed, want 3 of 3", have, want)
+	}
+}

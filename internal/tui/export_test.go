@@ -137,3 +137,6 @@ func GaugeRole(tokens, limit int) string {
 
 // Look lets the time pass after which the client looks again at what goes on.
 func (m *Model) Look() { m.Update(tickMsg{what: "look", gen: m.looking}) }
+
+// Wait lets the time pass after which the start of the daemon is looked at again.
+func (m *Model) Wait() { m.Update(tickMsg{what: "start", gen: m.try}) }

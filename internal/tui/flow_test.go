@@ -585,7 +585,7 @@ var overview = sexp.P(
 	kw("ACTION"), kw("OVERVIEW"), kw("FOCUS"), []string{"House", "Garden"}, kw("PINNED"), 2, kw("TOKENS"), 6100, kw("LIMIT"), 10_000,
 	kw("COST"), "$0.12", kw("CAP"), "$5.00", kw("JOBS"), 3, kw("WAITING"), 0, kw("RUNNING"), []string{"garden walk"},
 	kw("TOUCHED"), []string{"inbox/inbox.org", "a/very/long/way/down/to/the/place/notes.org"}, kw("PROTECTION"), "full", kw("PROTECTION-NOTE"), "every command runs in a full sandbox",
-	kw("EMBEDDINGS"), sexp.P(kw("HAVE"), 120, kw("WANT"), 400))
+	kw("WORK"), rows(doing("embedding", 120, 400)))
 
 func TestTheSideBarShowsWhatTheDaemonSaysOfItself(t *testing.T) {
 	s := newScreen(t, 140, 40)

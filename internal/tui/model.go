@@ -148,7 +148,7 @@ func (m *Model) redial() tea.Cmd {
 		return nil
 	}
 	m.try++
-	return dial(m.ctx, m.dialing, m.opt.Dial, m.try)
+	return tea.Batch(dial(m.ctx, m.dialing, m.opt.Dial, m.try), m.starting(m.try))
 }
 
 // Update takes one message. It does no input or output itself.
@@ -330,7 +330,7 @@ func (m *Model) chrome() int {
 
 // Time.
 type tickMsg struct {
-	what string // "spin", "arm", "expire", "look"
+	what string // "spin", "arm", "expire", "look", "start"
 	gen  int
 	ask  *block
 }
@@ -354,6 +354,8 @@ func (m *Model) tick(t tickMsg) tea.Cmd {
 			m.spin++
 			return later(spinEvery, t)
 		}
+	case "start":
+		return m.starting(t.gen)
 	case "look":
 		if t.gen == m.looking {
 			m.ask("overview")

@@ -19,21 +19,36 @@ type overview struct {
 	jobs, waiting    int
 	running, touched []string
 	protection, note string
-	have, want       int // notes a provider has embedded, and how many it should
+	work             []work
+}
+
+// A work is something that takes long, and how far it is.
+type work struct {
+	what       string
+	have, want int
+}
+
+func readWork(p sexp.Plist) []work {
+	var out []work
+	for _, w := range plists(p, "WORK") {
+		if one := (work{field(w, "WHAT"), w.Number("HAVE"), w.Number("WANT")}); one.have < one.want {
+			out = append(out, one)
+		}
+	}
+	return out
 }
 
 func readOverview(p sexp.Plist) overview {
-	e := p.Sub("EMBEDDINGS")
 	return overview{
 		focus: texts(p, "FOCUS"), pinned: p.Number("PINNED"), tokens: p.Number("TOKENS"), limit: p.Number("LIMIT"),
 		cost: field(p, "COST"), cap: field(p, "CAP"), jobs: p.Number("JOBS"), waiting: p.Number("WAITING"),
 		running: texts(p, "RUNNING"), touched: texts(p, "TOUCHED"), protection: field(p, "PROTECTION"), note: field(p, "PROTECTION-NOTE"),
-		have: e.Number("HAVE"), want: e.Number("WANT"),
+		work: readWork(p),
 	}
 }
 
 // busy reports whether something goes on that a person may want to watch.
-func (o overview) busy() bool { return len(o.running) > 0 || o.have < o.want }
+func (o overview) busy() bool { return len(o.running) > 0 || len(o.work) > 0 }
 
 // lookAgain is how long after an overview the next is asked for, while something
 // goes on.
@@ -46,6 +61,18 @@ func (m *Model) looked(p sexp.Plist) tea.Cmd {
 		return nil
 	}
 	m.looking++
+	return later(lookAgain, tickMsg{what: "look", gen: m.looking})
+}
+
+// worked takes what long work goes on. When there is none any more, what it leaves
+// to be done is asked for.
+func (m *Model) worked(p sexp.Plist) tea.Cmd {
+	m.over.work = readWork(p)
+	m.looking++
+	if len(m.over.work) == 0 {
+		m.ask("overview")
+		return nil
+	}
 	return later(lookAgain, tickMsg{what: "look", gen: m.looking})
 }
 
@@ -75,11 +102,23 @@ func (l look) gauge(tokens, limit int, n int) (string, role) {
 
 // progress is long work as a bar and a count; "" when there is none.
 func (m *Model) progress(n int) string {
-	o := m.over
-	if o.have >= o.want {
+	if len(m.over.work) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("embedding %s %d/%d", m.look().meter(o.have, o.want, n), o.have, o.want)
+	w := m.over.work[0]
+	return fmt.Sprintf("%s %s %d/%d", w.what, m.look().meter(w.have, w.want, n), w.have, w.want)
+}
+
+// starting is how far the daemon is that is not there yet, for the newest dial.
+func (m *Model) starting(try int) tea.Cmd {
+	if m.link != nil || m.opt.Starting == nil || try != m.try {
+		return nil
+	}
+	m.over.work = nil
+	if what, have, want := m.opt.Starting(); have < want {
+		m.over.work = []work{{clean(oneLine(what)), have, want}}
+	}
+	return later(spinEvery, tickMsg{what: "start", gen: try})
 }
 
 // A fact is one line of the side bar.
@@ -133,8 +172,8 @@ func (m *Model) facts() []fact {
 		}
 		out = append(out, fact{"jobs", jobs, rolePlain})
 	}
-	if o.have < o.want {
-		out = append(out, fact{"embedding", fmt.Sprintf("%s %d/%d", l.meter(o.have, o.want, 8), o.have, o.want), roleAccent})
+	for _, w := range o.work {
+		out = append(out, fact{w.what, fmt.Sprintf("%s %d/%d", l.meter(w.have, w.want, 8), w.have, w.want), roleAccent})
 	}
 	return append(
 		out,

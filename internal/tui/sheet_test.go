@@ -1,6 +1,8 @@
 package tui_test
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -313,6 +315,43 @@ func TestProgressIsShownWhileThereIsAny(t *testing.T) {
 	s.wants("embedding ▰▰▰▱▱▱▱▱▱▱ 120/400")
 	s.Look()
 	m := s.sentOne("overview")
-	s.Feed(answerTo(m, overview.With("EMBEDDINGS", sexp.P(kw("HAVE"), 400, kw("WANT"), 400).List())))
+	s.Feed(answerTo(m, overview.With("WORK", rows(doing("embedding", 400, 400)))))
 	s.lacks("embedding")
+}
+
+func doing(what string, have, want int) sexp.Plist {
+	return sexp.P(kw("WHAT"), what, kw("HAVE"), have, kw("WANT"), want)
+}
+
+func TestWorkOfOthersIsShownUntilItIsOver(t *testing.T) {
+	s := newScreen(t, 100, 24)
+	work := func(ps ...sexp.Plist) {
+		s.Feed(proto.Message{Kind: proto.Event, Payload: sexp.P(kw("ACTION"), kw("WORK"), kw("WORK"), rows(ps...))})
+	}
+	work(doing("importing", 30, 120))
+	s.wants("importing ▰▰▱▱▱▱▱▱▱▱ 30/120")
+	work(doing("imp\x1b[2Jorting", 1, 2), doing("indexing", 3, 9))
+	s.wants("imp", "▰▰▰▰▰▱▱▱▱▱ 1/2")
+	s.Sent()
+	work()
+	s.lacks("▰")
+	s.sentOne("overview") // what was imported may still have to be indexed
+}
+
+func TestAStartThatTakesLongSaysHowFarItIs(t *testing.T) {
+	have := 0
+	m := tui.New(tui.Options{
+		Dial:     func(context.Context) (tui.Conn, error) { return nil, errors.New("nobody is there") },
+		Starting: func() (string, int, int) { return "reading", have, 1000 },
+	})
+	m.Init()
+	have = 512
+	m.Wait()
+	if got := ansi.Strip(m.View().Content); !strings.Contains(got, "reading ▰▰▰▰▰▱▱▱▱▱ 512/1000") {
+		t.Errorf("the screen is\n%s", got)
+	}
+	m.Join()
+	if got := ansi.Strip(m.View().Content); strings.Contains(got, "512") {
+		t.Errorf("the daemon is there, and the screen still\n%s", got)
+	}
 }

@@ -52,6 +52,11 @@ type Options struct {
 	// Dial joins the daemon. It is called at the start and after each loss.
 	Dial func(context.Context) (Conn, error)
 
+	// Starting is how far the start of the daemon is that Dial waits for: what it
+	// does, and how many of how many it has done. It must not wait; nil is never
+	// asked.
+	Starting func() (what string, have, want int)
+
 	Session   string // the conversation; "" is main
 	Assistant string // the name over answers; "" is Passepartout
 	Theme     string // auto, dark, light, contrast or mono; "" is auto

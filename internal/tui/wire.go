@@ -78,7 +78,7 @@ func (m *Model) joined(l *link) tea.Cmd {
 	if m.failures > 0 || m.down == lostNote {
 		m.note("Connected again.")
 	}
-	m.down, m.proved = "", false
+	m.down, m.proved, m.over.work = "", false, nil
 	m.ask("listen")
 	m.refresh()
 	return tea.Batch(l.listen, m.flush())
@@ -174,6 +174,8 @@ func (m *Model) frame(f proto.Message) tea.Cmd {
 			m.ruled(turn, readTrace(f.Payload))
 		case "approval-required":
 			return m.question(turn, f.Payload)
+		case "work":
+			return m.worked(f.Payload)
 		}
 	case proto.Response:
 		return m.response(f, turn)
