@@ -7,10 +7,10 @@ FUZZTIME ?= 60s
 PACKAGES := gcc libc6-dev emacs-nox sbcl cl-ppcre tmux bubblewrap git python3
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check lint bench fuzz soak eval cover release reproduce deps tools clean
+.PHONY: help run build test check lint bench bench-compare bench-all report fuzz soak eval cover release reproduce deps tools clean
 
 help: ## say what can be made
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 run: build ## build, start on a demo memex unless one is configured, and open a prompt
 	@$(BIN) --demo
@@ -28,8 +28,17 @@ check: ## the fast loop: format, vet, lint, shape, unit tests
 	$(TOOL) golangci-lint run ./...
 	$(GO) test -short ./...
 
-bench: ## run the benchmarks and print their tables
-	$(GO) test -run '^$$' -bench . -benchmem ./internal/... ./cmd/...
+bench: build ## measure what docs/benchmarks.md shows and write it, 15 minutes (BENCH_QUICK=1: two, nothing is written)
+	$(GO) run ./cmd/measure bench $(if $(BENCH_QUICK),-quick)
+
+bench-compare: build ## measure again and fail where it became worse than noise explains
+	$(GO) run ./cmd/measure compare $(if $(BENCH_QUICK),-quick)
+
+bench-all: ## run every benchmark there is (BENCH=pattern: some)
+	$(GO) test -run '^$$' -bench '$(or $(BENCH),.)' -benchmem ./internal/... ./cmd/passepartout
+
+report: build ## show every promise of the issues with its figure, 40 minutes (REPORT_QUICK=1: a few)
+	@$(GO) run ./cmd/measure report $(if $(REPORT_QUICK),-quick) $(REPORT)
 
 fuzz: ## run every fuzz target for FUZZTIME (60s)
 	@set -e; for pkg in $$($(GO) list ./...); do \

@@ -340,3 +340,17 @@ func (s *served) rush(b *testing.B, n int) (refused int) {
 	wait.Wait()
 	return int(bad.Load())
 }
+
+// BenchmarkCommand is a command that needs no daemon: what the start of the binary
+// costs everybody, and every sandbox once more.
+func BenchmarkCommand(b *testing.B) {
+	var used time.Duration
+	for b.Loop() {
+		c := exec.Command(binary, "version")
+		if err := c.Run(); err != nil {
+			b.Fatal(err)
+		}
+		used += c.ProcessState.UserTime() + c.ProcessState.SystemTime()
+	}
+	b.ReportMetric(float64(used.Microseconds())/1000/float64(b.N), "cpu-ms/op")
+}

@@ -24,7 +24,7 @@ var layers = [][]string{
 	{"act", "skill", "fovea", "flight", "gardener", "scribe"},
 	{"agent", "pulse", "channel", "channel/channeltest", "guard"},
 	{"daemon", "tui", "acp"},
-	{"cmd/passepartout"},
+	{"cmd/passepartout", "cmd/measure"},
 }
 
 // A power is an import, or one name of an import, that only some packages may
@@ -35,11 +35,11 @@ type power struct {
 }
 
 var powers = map[string]power{
-	"os/exec":  {[]string{"sandbox"}, "processes are started only on a permit, inside the sandbox"},
+	"os/exec":  {[]string{"sandbox", "cmd/measure"}, "processes are started only on a permit, inside the sandbox; what measures the tree is no part of the product"},
 	"net/http": {[]string{"llm", "sandbox", "channel", "channel/channeltest", "recall", "daemon"}, "the network is reached only through a backend, a channel or the filtering proxy"},
 	"net":      {[]string{"daemon", "sandbox", "channel", "channel/channeltest", "cmd/passepartout"}, "sockets are opened at the edge"},
 	"os": {
-		[]string{"durable", "memory", "memory/memorytest", "act", "skill", "config", "journal", "record", "vault", "backup", "sandbox", "undo", "recall", "flight", "pulse", "channel", "channel/channeltest", "daemon", "tui", "powercut", "cmd/passepartout"},
+		[]string{"durable", "memory", "memory/memorytest", "act", "skill", "config", "journal", "record", "vault", "backup", "sandbox", "undo", "recall", "flight", "pulse", "channel", "channel/channeltest", "daemon", "tui", "powercut", "cmd/passepartout", "cmd/measure"},
 		"languages, gates and the loop are pure",
 	},
 	"unsafe":                        {[]string{"sandbox", "powercut"}, "only a kernel interface needs it"},

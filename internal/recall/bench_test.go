@@ -48,6 +48,25 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
+// BenchmarkCosine is the likeness of two vectors.
+func BenchmarkCosine(b *testing.B) {
+	for _, dims := range []int{384, 768, 1536} {
+		b.Run(fmt.Sprint(dims), func(b *testing.B) {
+			x, y := make([]int8, dims), make([]int8, dims)
+			for i := range x {
+				x[i], y[i] = int8(i%127), int8(i%113)
+			}
+			sum := int32(0)
+			for b.Loop() {
+				sum += recall.Dot(x, y)
+			}
+			if sum == 1 {
+				b.Fatal("not reached")
+			}
+		})
+	}
+}
+
 // grown caches the index of a size, because a benchmark function runs many times.
 var grown = map[int]*recall.Index{}
 

@@ -63,3 +63,7 @@ func (s *Scan) Read() (sum uint64) {
 	}
 	return a + b + c + d
 }
+
+// Dot is the product of two vectors as they are kept, which is their likeness but for
+// a factor.
+var Dot = dot
