@@ -28,6 +28,18 @@ func (m Memex) Label(path string) proto.Taint {
 	return proto.Taint{Private: v.Private(o.File), Untrusted: foreign(o)}
 }
 
+// Secluded lists the files with private text in them. It is meant for [Shell].
+func (m Memex) Secluded() []string {
+	var out []string
+	v := m.Store.View()
+	for f := range v.Files() {
+		if v.Private(f) {
+			out = append(out, filepath.Join(m.Store.Root(), filepath.FromSlash(f)))
+		}
+	}
+	return out
+}
+
 // foreign reports whether some of an object's text came from elsewhere.
 func foreign(o memory.Object) bool {
 	if o.Origin() != "" {

@@ -33,6 +33,7 @@ type Shell struct {
 	Dir        string          // where commands start
 	WriteRoots []string        // what they may change
 	Hidden     func() []string // what they must not see, looked for before each; nil: nothing
+	Secluded   func() []string // files of private text: what a command that opens one prints is private; nil: none
 	Env        map[string]string
 	History    History
 	Private    []netip.Prefix   // of this network that permitted hosts may lie in
@@ -78,6 +79,9 @@ func (s Shell) Act(ctx context.Context, p gate.Permit) (Outcome, error) {
 	}
 	if len(hosts) > 0 {
 		spec.Network = &sandbox.Network{Hosts: hosts, Private: s.Private, Resolver: s.Resolver}
+	}
+	if s.Secluded != nil {
+		spec.Watched = s.Secluded()
 	}
 	if out := turnOf(ctx).Output; out != nil {
 		spec.Sink = func(c sandbox.Chunk) { out(c.Data) }
@@ -200,8 +204,10 @@ func shellOutcome(r sandbox.Result) Outcome {
 	if text == "" {
 		text = "(no output)"
 	}
-	// What a program prints is data from outside, whoever started it.
-	return Outcome{OK: r.OK(), Text: text, Truncated: r.Truncated(), Taint: proto.Taint{Untrusted: true}, Detail: detail(r)}
+	// What a program prints is data from outside, whoever started it, and may be
+	// whatever it has read.
+	taint := proto.Taint{Untrusted: true, Private: len(r.Opened) > 0}
+	return Outcome{OK: r.OK(), Text: text, Truncated: r.Truncated(), Taint: taint, Detail: detail(r)}
 }
 
 // detail is how a command ended and behind which walls, for the record.
@@ -212,6 +218,9 @@ func detail(r sandbox.Result) sexp.Plist {
 		sexp.Keyword("SANDBOX"), r.Level.String(), sexp.Keyword("METHOD"), r.Method.String())
 	if r.Signal != "" {
 		p = p.With("SIGNAL", sexp.String(r.Signal))
+	}
+	if n := len(r.Opened); n > 0 {
+		p = p.With("PRIVATE-FILES", sexp.NewInt(int64(n)))
 	}
 	const most = 20
 	var asked []string

@@ -161,7 +161,7 @@ func (d *Daemon) actuators() (*act.Table, error) {
 		return nil, err
 	}
 	shell := act.Shell{
-		Dir: d.s.MemexDir, WriteRoots: d.writeRoots(), Hidden: d.newSealer().paths, History: history,
+		Dir: d.s.MemexDir, WriteRoots: d.writeRoots(), Hidden: d.newSealer().paths, Secluded: memex.Secluded, History: history,
 		Trial: d.s.Trial, Trials: filepath.Join(d.s.StateDir, "trials"),
 	}
 	all := []act.Actuator{

@@ -40,7 +40,12 @@ func run(ctx context.Context, s Spec, o *overlay) (Result, error) {
 		}
 	}
 	j := &job{plan: p, method: method, proxy: px, sink: &lockedSink{f: s.Sink}}
-	return j.run(ctx, s.Stdin)
+	w := watch(s.Watched)
+	res, err := j.run(ctx, s.Stdin)
+	if res.Opened = w.opened(); o != nil {
+		res.Opened = s.Watched // an overlay opens the files below without anybody hearing of it
+	}
+	return res, err
 }
 
 // prepare checks the Spec and puts in place what its masks stand on.

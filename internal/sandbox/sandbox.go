@@ -216,6 +216,9 @@ type Spec struct {
 	// Hidden lists paths that must not be seen, nor come into being.
 	Hidden []string
 
+	// Watched lists files of which the Result tells whether they were opened.
+	// A dry run cannot tell, and names all of them.
+	Watched []string
 	// Network is the way out; nil is none.
 	Network *Network
 	// UnixSockets lets the command make Unix sockets. They are off by
@@ -281,6 +284,9 @@ type Result struct {
 	Level  Level
 	// Requests lists what the proxy was asked for, in order, with its answer.
 	Requests []Request
+	// Opened lists the watched files that were opened meanwhile, by the
+	// command or by somebody else, and those that could not be watched.
+	Opened []string
 }
 
 // Truncated tells whether output was cut.
