@@ -19,6 +19,7 @@ var emphasis = []struct {
 	{"__", roleStrong},
 	{"_", roleEmph},
 	{"`", roleCode},
+	{"~~", roleDim}, // struck out
 	{"~", roleCode},
 	{"=", roleCode},
 }

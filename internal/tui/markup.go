@@ -154,11 +154,22 @@ func (m *markup) paragraph(l look, width int, line, rest string) {
 		return
 	}
 	if q := quote.FindStringSubmatch(line); q != nil {
-		first := l.paint(roleBorder, l.bar) + " "
-		m.put(wrap(l, width, first, "  ", []span{{q[1], roleEmph}})...)
+		bar := line[:min(len(line)-len(rest), width/2)] + l.paint(roleBorder, l.bar) + " "
+		m.put(wrap(l, width, bar, bar, cited(q[1]))...)
 		return
 	}
 	m.wrap(l, width, line[:len(line)-len(rest)], inline(rest))
+}
+
+// cited is running text in the voice of somebody else.
+func cited(s string) []span {
+	spans := inline(s)
+	for i := range spans {
+		if spans[i].role == rolePlain {
+			spans[i].role = roleEmph
+		}
+	}
+	return spans
 }
 
 // wrap lays out spans whose further lines are indented like the first.
@@ -234,13 +245,17 @@ func table(l look, limit int, rows []string) []string {
 		}
 	}
 	squeeze(cols, limit-3*(len(cols)-1))
+	var sides []string
+	if len(rows) > 1 && isRule(rows[1]) {
+		sides = cells[1]
+	}
 	var out []string
 	for i, cs := range cells {
 		if isRule(rows[i]) {
 			out = append(out, fitRow(tableRule(l, cols), limit))
 			continue
 		}
-		for _, line := range tableRow(l, cols, cs, i == 0 && len(rows) > 1 && isRule(rows[1])) {
+		for _, line := range tableRow(l, cols, cs, sides, i == 0 && sides != nil) {
 			out = append(out, fitRow(line, limit))
 		}
 	}
@@ -258,8 +273,24 @@ func tableRule(l look, cols []int) string {
 	return l.paint(roleBorder, strings.Repeat(l.rule, n))
 }
 
+// aligned puts a cell to the side its column's rule names, as in "---:".
+func aligned(cell string, n int, sides []string, column int) string {
+	side := ""
+	if column < len(sides) {
+		side = sides[column]
+	}
+	gap := max(0, n-ansiWidth(cell))
+	switch left, right := strings.HasPrefix(side, ":"), strings.HasSuffix(side, ":"); {
+	case right && left:
+		return strings.Repeat(" ", gap/2) + cell
+	case right:
+		return strings.Repeat(" ", gap) + cell
+	}
+	return cell
+}
+
 // tableRow is one row, as many lines tall as its tallest cell.
-func tableRow(l look, cols []int, cs []string, head bool) []string {
+func tableRow(l look, cols []int, cs, sides []string, head bool) []string {
 	parts, tall := make([][]string, len(cols)), 1
 	for i, c := range cs {
 		spans := inline(c)
@@ -278,7 +309,7 @@ func tableRow(l look, cols []int, cs []string, head bool) []string {
 			}
 			cell := ""
 			if y < len(parts[i]) {
-				cell = parts[i][y]
+				cell = aligned(parts[i][y], w, sides, i)
 			}
 			if i < len(cols)-1 {
 				cell = pad(cell, w)

@@ -18,7 +18,7 @@ import (
 var pieces = []string{
 	"word", " ", "  ", "\n", "\n\n", "\t", "**bold**", "*", "`code`", "_x_", "# head\n", "* TODO do\n", "** sub\n", "| a | b |\n", "|---|\n", "|", "```go\n", "```\n",
 	"#+begin_src sh\n", "#+end_src\n", "- item\n", "1. one\n", "> quote\n", "---\n", "[t](https://example.org)", "[[x][y]]", "[ ] ", "https://example.org/a_b",
-	"日本語", "👩‍👩‍👧", "é", "e\u0301", "\u202e", "\u200b", "\x1b[31m", "\x1b]0;t\x07", "\r", "\x00", "\xff", "\u0085", "\U000e0041", "⟨U+202E⟩", "⟨", "↵", "supercalifragilisticexpialidocious",
+	"日本語", "👩‍👩‍👧", "👍🏽", "⚠️", "🇫🇷", "कि", "1️⃣", "é", "e\u0301", "\u202e", "\u200b", "\x1b[31m", "\x1b]0;t\x07", "\r", "\x00", "\xff", "\u0085", "\U000e0041", "⟨U+202E⟩", "⟨", "↵", "supercalifragilisticexpialidocious",
 }
 
 func text(t *rapid.T, label string) string {
@@ -53,11 +53,50 @@ func TestRevealedTextsDifferWhereTheirSourcesDo(t *testing.T) {
 	})
 }
 
+// cells is how wide a line is in the terminal that makes most of it.
+func cells(s string) int { return max(ansi.StringWidth(s), ansi.StringWidthWc(s)) }
+
+// Terminals disagree about characters put together of several. A terminal that
+// draws them wider would cut off what stands behind them, which in a question is
+// what a person says yes to.
+func TestNothingHidesBehindCharactersTerminalsMeasureDifferently(t *testing.T) {
+	for _, odd := range []string{"👍🏽", "👩‍👩‍👧", "⚠️", "🇫🇷", "कि", "1️⃣"} {
+		s := newScreen(t, 80, 40)
+		s.ask("t1", "a-7", "echo "+strings.Repeat(odd, 30)+" && evil")
+		for row := range strings.SplitSeq(ansi.Strip(s.View().Content), "\n") {
+			if n := cells(row); n > 80 {
+				t.Errorf("%s: %d cells of 80: %q", odd, n, row)
+			}
+		}
+		s.wants("evil")
+		got := ansi.Strip(strings.Join(tui.Layout("| a | b |\n|---|---|\n| "+strings.Repeat(odd, 10)+" | end |\n", 30), "\n"))
+		if !strings.Contains(got, "end") {
+			t.Errorf("%s: the table's last cell is cut off:\n%s", odd, got)
+		}
+	}
+}
+
+func TestPunctuationStaysWithWhatItFollows(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"Say `friday`, or **now**!", "Say friday,\nor now!"},
+		{"> a quotation that is long", "│ a\n│ quotation\n│ that is\n│ long"},
+		{"~~gone~~ and here", "gone and\nhere"},
+	} {
+		if got := ansi.Strip(strings.Join(tui.Layout(c.in, 11), "\n")); got != c.want {
+			t.Errorf("%q is laid out as\n%s\nwant\n%s", c.in, got, c.want)
+		}
+	}
+	const table = "| n | what |\n|--:|:---:|\n| 1 | x |\n| 100 | wide |\n"
+	if got := ansi.Strip(strings.Join(tui.Layout(table, 40), "\n")); !strings.Contains(got, "  1 │  x") || !strings.Contains(got, "100 │ wide") {
+		t.Errorf("the columns are not put to their sides:\n%s", got)
+	}
+}
+
 func TestNoLineIsWiderThanItsRoom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, w := tui.Clean(text(t, "text")), rapid.IntRange(4, 100).Draw(t, "width")
 		for _, line := range tui.Layout(s, w) {
-			if n := ansi.StringWidth(line); n > w {
+			if n := cells(line); n > w {
 				t.Fatalf("line %q takes %d cells of %d", line, n, w)
 			}
 			if strings.Contains(line, "\n") {
@@ -140,7 +179,7 @@ func (s *screen) fits(t *rapid.T) {
 		t.Fatalf("%d rows in a terminal of %d", len(rows), h)
 	}
 	for _, r := range rows {
-		if n := ansi.StringWidth(r); n > w {
+		if n := cells(r); n > w {
 			t.Fatalf("row %q takes %d cells of %d", ansi.Strip(r), n, w)
 		}
 	}

@@ -8,9 +8,6 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// ansiWidth is the number of cells a painted text takes.
-func ansiWidth(s string) int { return ansi.StringWidth(s) }
-
 // A place is a line of the transcript: a block and a line of its layout. Places
 // need no count of all lines, so that resizing a long transcript costs nothing.
 type place struct{ block, line int }

@@ -120,7 +120,10 @@ func (m *Model) rule() string {
 	case b != nil:
 		say, r = "a question waits", roleAsk
 	case m.transcript.away:
-		say = fmt.Sprintf("%d more below, Ctrl+End", m.transcript.below())
+		say = "more below, Ctrl+End"
+		if n := m.transcript.below(); n > 0 {
+			say = fmt.Sprintf("%d more below, Ctrl+End", n)
+		}
 	}
 	if say == "" {
 		return l.paint(r, strings.Repeat(l.rule, m.width))
