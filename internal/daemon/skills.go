@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"iter"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -236,31 +237,27 @@ func (m skillMemory) Lookup(id string) (sexp.Plist, bool) {
 }
 
 func (m skillMemory) WithAttribute(key, value string) []sexp.Plist {
-	if m.store == nil {
+	if value == "" {
 		return nil
 	}
-	v := m.store.View()
-	var out []sexp.Plist
-	for o := range v.All() {
-		if attribute(o, key) == value && value != "" && shown(v, o) {
-			out = append(out, objectPlist(v, o))
-		}
-	}
-	return out
+	return slices.Collect(m.having(key, value))
 }
 
-func (m skillMemory) All() []sexp.Plist {
-	if m.store == nil {
-		return nil
-	}
-	v := m.store.View()
-	var out []sexp.Plist
-	for o := range v.All() {
-		if shown(v, o) {
-			out = append(out, objectPlist(v, o))
+func (m skillMemory) All() []sexp.Plist { return slices.Collect(m.having("", "")) }
+
+// having are the objects whose attribute has that value; no key means all.
+func (m skillMemory) having(key, value string) iter.Seq[sexp.Plist] {
+	return func(yield func(sexp.Plist) bool) {
+		if m.store == nil || key != "" && value == "" {
+			return
+		}
+		v := m.store.View()
+		for o := range v.All() {
+			if (key == "" || attribute(o, key) == value) && shown(v, o) && !yield(objectPlist(v, o)) {
+				return
+			}
 		}
 	}
-	return out
 }
 
 func shown(v *memory.View, o memory.Object) bool { return !v.PrivateObject(o) && o.Origin() == "" }

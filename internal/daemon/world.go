@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,8 @@ import (
 	"passepartout/internal/memory"
 	"passepartout/internal/place"
 	"passepartout/internal/secret"
+	"passepartout/internal/sexp"
+	"passepartout/internal/skill"
 )
 
 // Limits of what the gates may read to make up their minds.
@@ -132,12 +135,38 @@ func (w world) Know(what, text string) []string {
 		return act.Memex{Store: w.memory}.Holding(text)
 	case "links":
 		return linkNames(text)
+	case skill.KnowObject, skill.KnowObjects:
+		return w.objects(what, text)
 	case "vault":
 		if slices.Contains(w.vault, text) {
 			return []string{text}
 		}
 	}
 	return nil
+}
+
+// objects is what a skill's gate may see of the memex. It will be recorded, so it is
+// without credentials.
+func (w world) objects(what, text string) []string {
+	m := skillMemory{w.memory}
+	var found iter.Seq[sexp.Plist]
+	if what == skill.KnowObject {
+		o, ok := m.Lookup(text)
+		if !ok {
+			return nil
+		}
+		found = slices.Values([]sexp.Plist{o})
+	} else {
+		key, value, _ := strings.Cut(text, "=")
+		found = m.having(key, value)
+	}
+	out := skill.Known(found)
+	for i, s := range out {
+		if w.scanner.Has(s) {
+			out[i] = w.scanner.Redact(s)
+		}
+	}
+	return out
 }
 
 func rules(ms []secret.Match) []string {

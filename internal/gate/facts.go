@@ -45,6 +45,8 @@ type World interface {
 	// itself when it names an entry of the vault. For "file": the files in
 	// which the heading stands that an id, a title or a file's name means. For
 	// "links": other names of the file at a path, and "" for names that are not known.
+	// For "object" and "objects": what a skill's gate reads of the memex, see
+	// package skill.
 	Know(what, text string) []string
 }
 

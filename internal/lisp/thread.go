@@ -65,6 +65,7 @@ type Thread struct {
 	pos     int32 // line of the last call that had one
 	where   map[*Cons]int32
 	unlock  bool // the base image is being built: locked packages may change
+	errand  any  // see Attach
 }
 
 // unwindSignal is the panic value of a non-local exit; its target is in pend.
@@ -354,6 +355,13 @@ func (th *Thread) setSymbolValue(s *Symbol, v Value) {
 
 // Output returns what the program has written to its standard output.
 func (th *Thread) Output() string { return string(th.out) }
+
+// Attach gives the thread a value of the host's, for its builtins to find: what
+// this run is for. The program cannot see it.
+func (th *Thread) Attach(v any) { th.errand = v }
+
+// Attached is the value of the last Attach.
+func (th *Thread) Attached() any { return th.errand }
 
 // Drop takes powers away from the thread. There is no way to give them back.
 func (th *Thread) Drop(c Caps) { th.caps &^= c }

@@ -11,8 +11,9 @@ import (
 	"passepartout/internal/sexp"
 )
 
-// A skillGate is a skill's deterministic function as a gate. It gets no
-// capability, so its answer depends on the action and the signal alone.
+// A skillGate is a skill's deterministic function as a gate. Of the capabilities of
+// its skill it has those that read what the decision records, see gateCaps, so its
+// answer depends on the action and the facts alone.
 type skillGate struct{ s *Skill }
 
 // Name cannot be that of a compiled-in gate: none of those has this prefix.
@@ -23,11 +24,12 @@ func (g skillGate) Priority() int { return g.s.Priority }
 // Check asks the skill. Whatever goes wrong refuses: an error, a spent budget, a
 // trigger that fails, an answer that is none.
 func (g skillGate) Check(a proto.Action, f gate.Facts) gate.Verdict {
-	r := g.s.begin(gateBudget, 0)
+	r := g.s.begin(gateBudget, g.s.caps&gateCaps)
+	r.th.Attach(&judging{facts: f})
 	v, err := g.judge(r.th, a, f.Signal)
 	r.end(err, false)
 	if err != nil {
-		v = gate.Verdict{Code: "skill.failed", Reason: fmt.Sprintf("the skill %s could not judge this: %v", g.s.Name, err)}
+		v = gate.Verdict{Code: "skill.failed", Reason: fmt.Sprintf("the skill %s could not judge this: %v%s", g.s.Name, err, g.s.ungranted())}
 		if lisp.Exhausted(err) {
 			v.Code = "skill.exhausted"
 		}

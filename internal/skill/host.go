@@ -70,12 +70,23 @@ func (j *jail) host() []lisp.Builtin {
 		},
 		{
 			Name: "passepartout-host:unix-time", Usage: "(passepartout-host:unix-time)", Needs: clockCap,
-			Doc: "seconds since 1970", Fn: func(*lisp.Thread, []lisp.Value) (lisp.Value, error) { return lisp.Int(j.now().Unix()), nil },
+			Doc: "seconds since 1970; for a gate, when the decision is made", Fn: func(th *lisp.Thread, _ []lisp.Value) (lisp.Value, error) {
+				return lisp.Int(j.time(th).Unix()), nil
+			},
 		},
 		{
 			Name: "cl:get-universal-time", Usage: "(get-universal-time)", Needs: clockCap,
-			Doc: "seconds since 1900", Fn: func(*lisp.Thread, []lisp.Value) (lisp.Value, error) {
-				return lisp.Int(j.now().Unix() + universal), nil
+			Doc: "seconds since 1900; for a gate, when the decision is made", Fn: func(th *lisp.Thread, _ []lisp.Value) (lisp.Value, error) {
+				return lisp.Int(j.time(th).Unix() + universal), nil
+			},
+		},
+		{
+			Name: "passepartout-host:judging-p", Usage: "(passepartout-host:judging-p)",
+			Doc: "true in a gate", Fn: func(th *lisp.Thread, _ []lisp.Value) (lisp.Value, error) {
+				if _, ok := th.Attached().(*judging); ok {
+					return lisp.Int(1), nil
+				}
+				return lisp.Nil, nil
 			},
 		},
 		{
@@ -100,14 +111,13 @@ func (j *jail) lookup(th *lisp.Thread, a []lisp.Value) (lisp.Value, error) {
 	if !ok {
 		return nil, errors.New("lookup-object wants an id")
 	}
-	if j.memory == nil {
-		return nil, errNoMemory
-	}
-	o, found := j.memory.Lookup(id)
-	if !found {
-		return lisp.Nil, nil
-	}
-	return th.FromData(o.List())
+	return j.see(th, func(m Memory) (lisp.Value, error) {
+		o, found := m.Lookup(id)
+		if !found {
+			return lisp.Nil, nil
+		}
+		return th.FromData(o.List())
+	})
 }
 
 func (j *jail) withAttribute(th *lisp.Thread, a []lisp.Value) (lisp.Value, error) {
@@ -116,17 +126,11 @@ func (j *jail) withAttribute(th *lisp.Thread, a []lisp.Value) (lisp.Value, error
 	if !ok || !ok2 {
 		return nil, errors.New("list-objects-with-attribute wants a name and a value")
 	}
-	if j.memory == nil {
-		return nil, errNoMemory
-	}
-	return plists(th, j.memory.WithAttribute(key, value))
+	return j.see(th, func(m Memory) (lisp.Value, error) { return plists(th, m.WithAttribute(key, value)) })
 }
 
 func (j *jail) all(th *lisp.Thread, _ []lisp.Value) (lisp.Value, error) {
-	if j.memory == nil {
-		return nil, errNoMemory
-	}
-	return plists(th, j.memory.All())
+	return j.see(th, func(m Memory) (lisp.Value, error) { return plists(th, m.All()) })
 }
 
 // maxEntries bounds how much of the journal is read at once.

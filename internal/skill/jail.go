@@ -9,8 +9,8 @@ import (
 	"passepartout/internal/sexp"
 )
 
-// The powers a skill can be granted. A gate has none of them, whatever was
-// granted: what it says must not depend on more than the action and the signal.
+// The powers a skill can be granted. A gate has at most gateCaps of them: what it
+// says must not depend on more than the action and the facts.
 const (
 	memoryCap lisp.Caps = 1 << iota
 	clockCap

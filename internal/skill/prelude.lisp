@@ -192,9 +192,13 @@ judge. Needs the capability :signals; a gate never has it."
           (passepartout-host:objects-with-attribute (string key) (princ-to-string value))))
 
 (defun memory-table ()
-  "A table of all objects by their ids. Empty without the capability :memory."
+  "A table of all objects by their ids. Empty without the capability :memory, except in a gate, which must not take
+that for an empty memex."
   (let ((table (make-hash-table :test 'equal)))
-    (dolist (found (ignore-errors (passepartout-host:all-objects)) table)
+    (dolist (found (if (passepartout-host:judging-p)
+                       (passepartout-host:all-objects)
+                       (ignore-errors (passepartout-host:all-objects)))
+                   table)
       (setf (gethash (getf found :id) table) (apply #'make-org-object found)))))
 
 (define-symbol-macro *memory* (memory-table))

@@ -18,9 +18,9 @@
 //   - [Guide] is an Agent Skill, a folder with a SKILL.md: text for a model, told by
 //     its description and read only when asked for.
 //
-// The rule a newcomer will break: a gate gets no capability, whatever was
-// granted. What it says may depend on the action and the signal alone, or a
-// ruling could not be repeated.
+// The rule a newcomer will break: what a gate says may depend on the action and the
+// facts alone, or a ruling could not be repeated. Of the capabilities granted to its
+// skill it gets those that read facts (judging.go), and no other.
 package skill
 
 import (
@@ -103,6 +103,9 @@ func newSkill(src *source, below []string, caps lisp.Caps, l loaded) (*Skill, er
 		Name: src.name, File: src.file, Digest: src.digest, Below: below, Tests: l.tests, Log: l.log,
 		Wants: textList(l.about, "CAPABILITIES"), Has: capWords(caps),
 		about: l.about, src: src, image: l.image, caps: caps,
+	}
+	if len(s.Wants) == 0 {
+		s.Wants = guessCaps(src.code)
 	}
 	if _, err := parseCaps(s.Wants); err != nil {
 		return nil, fmt.Errorf("%s: %w", src.file, err)

@@ -42,6 +42,7 @@ func TestTheAncestorsOwnFilesGiveTheVerdictsSBCLGives(t *testing.T) {
 		t.Skip("PASSEPARTOUT_ANCESTOR names no directory with the ancestor's skills")
 	}
 	compareVerdicts(t, dir)
+	compareDecisions(t, dir)
 }
 
 // A question is a form, and the skill in whose package it is evaluated.
@@ -60,9 +61,13 @@ func compareVerdicts(t *testing.T, dir string) {
 		t.Fatalf("sbcl gave %d answers to %d questions", len(want), len(qs))
 	}
 	set := openAncestor(t, dir)
+	jails := map[string]*lisp.Image{}
+	for _, k := range set.Skills {
+		jails[k.Name] = withAskers(t, k)
+	}
 	differ, errs := 0, 0
 	for i, q := range qs {
-		got := askJail(t, set, q)
+		got := askJail(t, jails[q.skill], q)
 		a, b := plain(got), plain(want[i])
 		if strings.HasPrefix(b, "!") {
 			errs++
@@ -81,10 +86,8 @@ func questions(t *testing.T) (qs []question, verdicts int) {
 	t.Helper()
 	actions, contexts := linesOf(t, "actions.lisp"), linesOf(t, "contexts.lisp")
 	for _, s := range ancestorSkills {
-		for _, c := range contexts { // before a gate changes what triggers go by: SBCL keeps one world for all questions
-			qs = append(qs, question{s, fmt.Sprintf("(passepartout::ask-trigger '%s)", c)})
-		}
 		for _, c := range contexts {
+			qs = append(qs, question{s, fmt.Sprintf("(passepartout::ask-trigger '%s)", c)})
 			for _, a := range actions {
 				qs = append(qs, question{s, fmt.Sprintf("(passepartout::ask-gate '%s '%s)", a, c)})
 				verdicts++
@@ -198,14 +201,24 @@ var conditions = map[string]string{
 	"SIMPLE-TYPE-ERROR": "TYPE-ERROR", "READER-PACKAGE-ERROR": "READER-ERROR", "FILE-ERROR": "ERROR", "REGEX-SYNTAX-ERROR": "SIMPLE-ERROR",
 }
 
-// askJail answers a question in the skill's own jail, as the host does in SBCL.
-func askJail(t *testing.T, set *Set, q question) string {
+// withAskers is the image of a skill in which the questions can be put.
+func withAskers(t *testing.T, k *Skill) *lisp.Image {
 	t.Helper()
-	k, _ := set.Find(q.skill)
 	th := k.image.Thread(workBudget)
 	if _, err := th.EvalString("", fmt.Sprintf("%s(in-package %q)", askers, packageOf(k.Name))); err != nil {
 		t.Fatal(err)
 	}
+	img, err := th.Freeze()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+// askJail answers a question in the skill's own jail, as the host does in SBCL.
+func askJail(t *testing.T, img *lisp.Image, q question) string {
+	t.Helper()
+	th := img.Thread(workBudget)
 	vals, err := th.EvalString("", strings.ReplaceAll(q.form, "⏎", "\n"))
 	var c *lisp.ConditionError
 	switch {

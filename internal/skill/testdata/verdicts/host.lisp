@@ -154,6 +154,11 @@
              memory)
     copy))
 
+(defun variables-of (package)
+  "The skill's own variables: what is assigned to them lasts for one question."
+  (loop for s being the present-symbols of package
+        when (and (eq (symbol-package s) package) (boundp s) (not (constantp s))) collect s))
+
 (defun answer (skill code)
   "What the code comes to in the skill's package: its values, what was injected on the way, or the type of its error."
   (destructuring-bind (name package registered) skill
@@ -164,8 +169,10 @@
           (passepartout:*memory* (fresh passepartout:*memory*)))
       (handler-bind ((warning #'muffle-warning))
         (handler-case
-            (let ((values (let ((*standard-output* (make-broadcast-stream)) (*error-output* (make-broadcast-stream)))
-                            (multiple-value-list (eval (read-from-string code))))))
+            (let ((values (let ((*standard-output* (make-broadcast-stream)) (*error-output* (make-broadcast-stream))
+                                (variables (variables-of package)))
+                            (progv variables (mapcar #'symbol-value variables)
+                              (multiple-value-list (eval (read-from-string code)))))))
               (format nil "= ~a~@[ & ~a~]" (shown values) (and passepartout::*injected* (shown (reverse passepartout::*injected*)))))
           (error (c) (format nil "! ~a" (find-if (lambda (type) (typep c type)) *types*))))))))
 
