@@ -1,6 +1,7 @@
 package powercut
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"os"
@@ -16,7 +17,6 @@ type node struct {
 	target string           // of a link
 	names  map[string]*node // of a directory, as the running system sees it
 	start  map[string]*node // and at the start
-	top    string           // the first part of its path
 	said   string           // a name to show
 }
 
@@ -59,17 +59,6 @@ func (o *op) naming() bool {
 	return o.kind == opName || o.kind == opUnname || o.kind == opRename || o.kind == opExchange
 }
 
-// top is the first part of the path of what the operation is about.
-func (o *op) top() string {
-	switch {
-	case o.naming():
-		return o.dir.top
-	case o.node != nil:
-		return o.node.top
-	}
-	return ""
-}
-
 func (o *op) String() string {
 	switch o.kind {
 	case opName:
@@ -88,7 +77,7 @@ func (o *op) String() string {
 		if o.node == nil {
 			return "sync everything"
 		}
-		return fmt.Sprintf("sync %s", o.said)
+		return fmt.Sprintf("sync %s", cmp.Or(o.said, "."))
 	}
 	return fmt.Sprintf("promise %q", o.text)
 }
@@ -153,8 +142,7 @@ func (d *disk) take(path, rel string) (*node, error) {
 }
 
 func (d *disk) node(info fs.FileInfo, rel string) *node {
-	top, _, _ := strings.Cut(rel, string(filepath.Separator))
-	n := &node{mode: info.Mode(), said: rel, top: top}
+	n := &node{mode: info.Mode(), said: rel}
 	if info.IsDir() {
 		n.names, n.start = map[string]*node{}, map[string]*node{}
 	}

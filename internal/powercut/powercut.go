@@ -29,7 +29,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -67,22 +66,17 @@ func Run(t *testing.T, s Scenario) {
 	if strings.Contains(t.Name(), "/") {
 		t.Fatal("want a test of its own: the watched process runs it by name")
 	}
-	root := room(t)
-	if err := os.Mkdir(filepath.Join(root, "0"), 0o700); err != nil {
-		t.Fatal(err)
-	}
 	if os.Getenv("PASSEPARTOUT_SOAK") != "" {
 		s.Again *= 10
 	}
-	tr := observe(t, root, "")
-	c := &checker{t: t, s: s, scratch: room(t), again: s.Again, seed: maphash.MakeSeed(), seen: map[uint64]bool{}}
-	n, states := tr.count("0"), 0
-	tr.each("0", func(st state) bool {
-		states += c.check(st)
-		return c.failed < maxFails
-	})
-	second := c.secondCut(t)
-	t.Logf("%d operations, %d disks; %d more after a second cut during repair", n, states, second)
+	c := &checker{t: t, s: s, dir: filepath.Join(room(t), "disk"), again: s.Again, seed: maphash.MakeSeed(), seen: map[uint64]bool{}}
+	if err := os.Mkdir(c.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	tr := observe(t, c.dir, nil)
+	n := c.all(tr, "", nil)
+	second := c.secondCut()
+	t.Logf("%d operations, %d disks; %d more after a second cut during repair", len(tr.ops), n, second)
 }
 
 // room is a directory for the test, in memory where there is such a place: repairs
@@ -91,13 +85,16 @@ func room(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "powercut-")
 	if err != nil {
-		return t.TempDir()
+		dir = t.TempDir()
 	}
 	t.Cleanup(func() {
 		if err := removeAll(dir); err != nil {
 			t.Error(err)
 		}
 	})
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		t.Fatal(err)
+	}
 	return dir
 }
 
@@ -105,27 +102,18 @@ func room(t *testing.T) string {
 func (s Scenario) observed(dir string) {
 	marks := os.NewFile(markFile, "marks")
 	err := func() error {
-		if os.Getenv(marksVar) == "" {
-			return s.Work(filepath.Join(dir, "0"), func(promise string) {
-				if _, err := marks.WriteString(promise); err != nil {
-					panic(err)
-				}
-			})
-		}
-		raw, err := os.ReadFile(os.Getenv(marksVar))
-		if err != nil {
-			return err
-		}
-		var promised [][]string
-		if err := json.Unmarshal(raw, &promised); err != nil {
-			return err
-		}
-		for i, m := range promised {
-			if err := s.Check(filepath.Join(dir, strconv.Itoa(i)), m); err != nil {
+		if raw := os.Getenv(marksVar); raw != "" {
+			var promised []string
+			if err := json.Unmarshal([]byte(raw), &promised); err != nil {
 				return err
 			}
+			return s.Check(dir, promised)
 		}
-		return nil
+		return s.Work(dir, func(promise string) {
+			if _, err := marks.WriteString(promise); err != nil {
+				panic(err)
+			}
+		})
 	}()
 	runtime.KeepAlive(marks) // or its number would be another file's
 	if err != nil {
@@ -139,38 +127,39 @@ func (s Scenario) observed(dir string) {
 type checker struct {
 	t       *testing.T
 	s       Scenario
-	scratch string
-	made    int
+	dir     string // where every disk is put: files may name their own place
 	failed  int
 	seed    maphash.Seed
 	seen    map[uint64]bool
 	again   int
-	sampled []sample // disks for the second cut
+	sampled []state // disks for the second cut
 	passed  int
 }
 
-// A sample is a disk on which the first repair succeeded.
-type sample struct {
-	tree  tree
-	marks []string
-	name  string
+// all checks the disks of a trace. After a first cut, that one's name and promises
+// are those of the disk the trace began with.
+func (c *checker) all(tr *trace, first string, promised []string) (states int) {
+	tr.each(func(st state) bool {
+		if first != "" {
+			st.marks, st.name = promised, first+"; then, during repair, "+st.name
+		}
+		states += c.check(st)
+		return c.failed < maxFails
+	})
+	return states
 }
 
 // check returns how many disks were new: none or one.
 func (c *checker) check(st state) int {
-	if key := st.tree.hash(c.seed, len(st.marks)); c.seen[key] {
+	key := st.tree.hash(c.seed, len(st.marks))
+	if c.seen[key] {
 		return 0
-	} else {
-		c.seen[key] = true
 	}
-	dir := filepath.Join(c.scratch, strconv.Itoa(c.made))
-	c.made++
-	if err := st.tree.write(dir); err != nil {
-		c.t.Fatal(err)
-	}
-	err := c.s.Check(dir, st.marks)
+	c.seen[key] = true
+	c.put(st.tree)
+	err := c.s.Check(c.dir, st.marks)
 	if err == nil {
-		if err = c.s.Check(dir, st.marks); err != nil {
+		if err = c.s.Check(c.dir, st.marks); err != nil {
 			err = fmt.Errorf("opened a second time: %w", err)
 		}
 	}
@@ -180,16 +169,20 @@ func (c *checker) check(st state) int {
 		return 1
 	}
 	c.passed++
-	c.keep(sample{st.tree, st.marks, st.name})
-	if err := removeAll(dir); err != nil {
+	c.keep(st)
+	return 1
+}
+
+// put makes a disk in the place of the one before.
+func (c *checker) put(tr tree) {
+	if err := errors.Join(removeAll(c.dir), tr.write(c.dir)); err != nil {
 		c.t.Fatal(err)
 	}
-	return 1
 }
 
 // keep spreads the samples over all disks: of n it keeps every 2^k-th, with k as
 // small as it can be.
-func (c *checker) keep(s sample) {
+func (c *checker) keep(st state) {
 	if c.again == 0 {
 		return
 	}
@@ -209,39 +202,19 @@ func (c *checker) keep(s sample) {
 		}
 		c.sampled = half
 	}
-	c.sampled = append(c.sampled, s)
+	c.sampled = append(c.sampled, st)
 }
 
-// secondCut repairs the sampled disks in one watched process, and checks what a
-// power cut during each repair may leave.
-func (c *checker) secondCut(t *testing.T) (states int) {
-	if len(c.sampled) == 0 || c.failed > 0 {
-		return 0
-	}
-	root := room(t)
-	var promised [][]string
-	for i, s := range c.sampled {
-		if err := s.tree.write(filepath.Join(root, strconv.Itoa(i))); err != nil {
-			t.Fatal(err)
-		}
-		promised = append(promised, append([]string{}, s.marks...))
-	}
-	raw, err := json.Marshal(promised)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "marks")
-	if err := os.WriteFile(file, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	tr := observe(t, root, file)
+// secondCut repairs the sampled disks in watched processes, and checks what a power
+// cut during each repair may leave.
+func (c *checker) secondCut() (states int) {
 	c.again = 0
-	for i, s := range c.sampled {
-		tr.each(strconv.Itoa(i), func(st state) bool {
-			st.marks, st.name = s.marks, s.name+"; then, during repair, "+st.name
-			states += c.check(st)
-			return c.failed < maxFails
-		})
+	for _, s := range c.sampled {
+		if c.failed > 0 {
+			break
+		}
+		c.put(s.tree)
+		states += c.all(observe(c.t, c.dir, append([]string{}, s.marks...)), s.name, s.marks)
 	}
 	return states
 }
@@ -261,23 +234,28 @@ func removeAll(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// observe runs this test in a process of its own and records what it does below root.
-func observe(t *testing.T, root, marks string) *trace {
+// observe runs this test in a process of its own and records what it does below dir:
+// the work, or the check of a disk on which promises were made.
+func observe(t *testing.T, dir string, promised []string) *trace {
 	t.Helper()
-	root, err := filepath.EvalSymlinks(root)
+	d, err := newDisk(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := newDisk(root)
-	if err != nil {
-		t.Fatal(err)
+	marks := ""
+	if promised != nil {
+		raw, err := json.Marshal(promised)
+		if err != nil {
+			t.Fatal(err)
+		}
+		marks = string(raw)
 	}
 	out, err := os.Create(filepath.Join(t.TempDir(), "output"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	env := append(os.Environ(), dirVar+"="+root, marksVar+"="+marks, "GODEBUG=asyncpreemptoff=1")
+	env := append(os.Environ(), dirVar+"="+dir, marksVar+"="+marks, "GODEBUG=asyncpreemptoff=1", "GORACE=atexit_sleep_ms=0")
 	err = watch(d, []string{os.Args[0], "-test.run=^" + t.Name() + "$", "-test.count=1"}, env, out)
 	if errors.Is(err, errors.ErrUnsupported) {
 		t.Skipf("processes cannot be watched here: %v", err)

@@ -83,14 +83,10 @@ func faults(t *testing.T, s Scenario) []string {
 	if dir := os.Getenv(dirVar); dir != "" {
 		s.observed(dir)
 	}
-	root := t.TempDir()
-	if err := os.Mkdir(filepath.Join(root, "0"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	tr := observe(t, root, "")
+	tr := observe(t, room(t), nil)
 	var out []string
 	n := 0
-	tr.each("0", func(st state) bool {
+	tr.each(func(st state) bool {
 		n++
 		dir := filepath.Join(t.TempDir(), "disk")
 		if err := st.tree.write(dir); err != nil {
@@ -193,17 +189,14 @@ func TestEveryWayOfWritingIsSeen(t *testing.T) {
 	if dir := os.Getenv(dirVar); dir != "" {
 		s.observed(dir)
 	}
-	root := t.TempDir()
-	if err := os.Mkdir(filepath.Join(root, "0"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	tr := observe(t, root, "")
-	got := tr.build(len(tr.ops), "0", func(int, *op) (bool, *fate) { return true, nil })
-	d, err := newDisk(filepath.Join(root))
+	root := room(t)
+	tr := observe(t, root, nil)
+	got := tr.build(len(tr.ops), func(int, *op) (bool, *fate) { return true, nil })
+	d, err := newDisk(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := d.build(0, "0", nil)
+	want := d.build(0, nil)
 	if got.String() != want.String() {
 		t.Errorf("seen:%s\nreally:%s", got, want)
 	}
@@ -213,7 +206,7 @@ func TestSamplesAreSpreadOverAllDisks(t *testing.T) {
 	c := &checker{again: 8}
 	for i := range 1000 {
 		c.passed++
-		c.keep(sample{name: fmt.Sprint(i)})
+		c.keep(state{name: fmt.Sprint(i)})
 	}
 	if n := len(c.sampled); n < 4 || n > 8 {
 		t.Errorf("%d samples", n)

@@ -109,43 +109,27 @@ func (s state) story() string {
 	return b.String()
 }
 
-// count is how many operations happened below a top directory.
-func (tr *trace) count(top string) (n int) {
-	for _, o := range tr.ops {
-		if o.kind != opMark && o.top() == top {
-			n++
-		}
-	}
-	return n
-}
-
-// each makes the disks of every beginning of the trace, as far as they concern one
-// top directory, until visit says no.
-func (tr *trace) each(top string, visit func(state) bool) {
+// each makes the disks of every beginning of the trace, until visit says no.
+func (tr *trace) each(visit func(state) bool) {
 	var marks []string
 	for n := 0; n <= len(tr.ops); n++ {
-		if n > 0 {
-			switch o := tr.ops[n-1]; {
-			case o.kind == opMark:
-				marks = append(marks, o.text)
-			case o.kind != opSync && o.top() != top:
-				continue // nothing of ours is different
-			}
+		if n > 0 && tr.ops[n-1].kind == opMark {
+			marks = append(marks, tr.ops[n-1].text)
 		}
-		if !tr.at(n, top, slices.Clone(marks), visit) {
+		if !tr.at(n, slices.Clone(marks), visit) {
 			return
 		}
 	}
 }
 
 // at makes the disks of one beginning.
-func (tr *trace) at(n int, top string, marks []string, visit func(state) bool) bool {
-	durable, pending := tr.split(n, top)
+func (tr *trace) at(n int, marks []string, visit func(state) bool) bool {
+	durable, pending := tr.split(n)
 	names, files := groups(pending)
 	for _, kept := range namings(names) {
 		for _, f := range fates(files) {
 			s := state{marks: marks, seen: tr.ops[:n], name: kept.said + ", " + f.said}
-			s.tree = tr.build(n, top, func(i int, o *op) (bool, *fate) {
+			s.tree = tr.build(n, func(i int, o *op) (bool, *fate) {
 				switch {
 				case durable[i]:
 					return true, nil
@@ -163,7 +147,7 @@ func (tr *trace) at(n int, top string, marks []string, visit func(state) bool) b
 }
 
 // split tells what of the first n operations is durable, and what may be lost.
-func (tr *trace) split(n int, top string) (durable map[int]bool, pending []*op) {
+func (tr *trace) split(n int) (durable map[int]bool, pending []*op) {
 	durable = map[int]bool{}
 	for _, s := range tr.ops[:n] {
 		if s.kind != opSync {
@@ -176,7 +160,7 @@ func (tr *trace) split(n int, top string) (durable map[int]bool, pending []*op) 
 		}
 	}
 	for i, o := range tr.ops[:n] {
-		if !durable[i] && o.kind != opSync && o.kind != opMark && o.top() == top {
+		if !durable[i] && o.kind != opSync && o.kind != opMark {
 			pending = append(pending, o)
 		}
 	}
@@ -347,8 +331,8 @@ func fates(files [][]*op) []doom {
 }
 
 // build replays the first n operations with what survives of them, and reads off the
-// tree below a top directory.
-func (tr *trace) build(n int, top string, survives func(int, *op) (bool, *fate)) tree {
+// tree.
+func (tr *trace) build(n int, survives func(int, *op) (bool, *fate)) tree {
 	r := &replay{data: map[*node][]byte{}, names: map[*node]map[string]*node{}, done: map[*node]int64{}, total: map[*node]int64{}}
 	for i, o := range tr.ops[:n] {
 		if ok, f := survives(i, o); o.kind == opWrite && ok && f != nil {
@@ -356,17 +340,12 @@ func (tr *trace) build(n int, top string, survives func(int, *op) (bool, *fate))
 		}
 	}
 	for i, o := range tr.ops[:n] {
-		if o.top() != top {
-			continue
-		}
 		if ok, f := survives(i, o); ok {
 			r.apply(o, f)
 		}
 	}
 	out := tree{}
-	if base := r.in(tr.root)[top]; base != nil {
-		r.walk(base, "", out)
-	}
+	r.walk(tr.root, "", out)
 	return out
 }
 
