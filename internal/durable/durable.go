@@ -39,12 +39,15 @@ func MkdirAll(dir string, mode fs.FileMode) error {
 }
 
 // SyncDir makes the names in a directory durable.
-func SyncDir(dir string) error {
-	d, err := os.Open(dir)
+func SyncDir(dir string) error { return SyncFile(dir) }
+
+// SyncFile makes the bytes of a file durable that somebody has written.
+func SyncFile(path string) error {
+	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.Sync(), d.Close())
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // Replace puts a file with this text in the place of what is at path. On return it is

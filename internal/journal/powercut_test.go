@@ -14,6 +14,9 @@ import (
 // TestNothingAcknowledgedIsLostToAPowerCut: whatever the disk lost that was not
 // synced, the journal opens, holds every entry it acknowledged, and verifies.
 func TestNothingAcknowledgedIsLostToAPowerCut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many disks: run by make test")
+	}
 	o := journal.Options{Now: clock(), SegmentBytes: 3000}
 	powercut.Run(t, powercut.Scenario{
 		Work: func(dir string, mark func(string)) error {

@@ -42,6 +42,8 @@ type Scenario struct {
 	// program would, and says what is wrong. Marks are the promises made before. It
 	// is called twice for one directory: opening again must not make it worse.
 	Check func(dir string, marks []string) error
+	// Repair is the part of Check that is watched for a second cut; nil is all of it.
+	Repair func(dir string) error
 	// Again is how many of the disks, at most, are repaired under observation, so
 	// that the power can fail a second time, during the repair. PASSEPARTOUT_SOAK
 	// makes it ten times as many.
@@ -103,6 +105,9 @@ func (s Scenario) observed(dir string) {
 	marks := os.NewFile(markFile, "marks")
 	err := func() error {
 		if raw := os.Getenv(marksVar); raw != "" {
+			if s.Repair != nil {
+				return s.Repair(dir)
+			}
 			var promised []string
 			if err := json.Unmarshal([]byte(raw), &promised); err != nil {
 				return err

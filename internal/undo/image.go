@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"passepartout/internal/durable"
 )
 
 // Kind is what stands at a path.
@@ -78,10 +80,16 @@ func (s *Store) known(abs string, info fs.FileInfo) (string, bool) {
 	if !ok || !old.Settled || !see(info).same(old) {
 		return "", false
 	}
-	if _, err := os.Stat(s.blobPath(old.Blob)); err != nil {
-		return "", false
+	return old.Blob, s.has(old.Blob)
+}
+
+// has reports whether a content is kept.
+func (s *Store) has(blob string) bool {
+	if _, ok := s.fresh[blob]; ok {
+		return true
 	}
-	return old.Blob, true
+	_, err := os.Stat(s.blobPath(blob))
+	return err == nil
 }
 
 // absent tells that a path is not there, or cannot be, because something on
@@ -190,8 +198,7 @@ func (s *Store) blobPath(blob string) string {
 	return filepath.Join(s.dir, blobDir, blob[:2], blob[2:])
 }
 
-// digest reads r to its end. With keep it becomes a blob, written beside and
-// renamed, so that a blob is whole or not there.
+// digest reads r to its end. With keep it becomes a blob once flush has run.
 func (s *Store) digest(r io.Reader, keep bool) (string, int64, error) {
 	h := sha256.New()
 	if !keep {
@@ -202,23 +209,13 @@ func (s *Store) digest(r io.Reader, keep bool) (string, int64, error) {
 	if err != nil {
 		return "", 0, err
 	}
-	defer func() { _ = os.Remove(tmp.Name()) }() // fails when the rename has succeeded
 	n, err := io.Copy(io.MultiWriter(tmp, h), r)
-	if err := errors.Join(err, tmp.Close()); err != nil {
-		return "", 0, err
-	}
+	err = errors.Join(err, tmp.Close())
 	blob := hex.EncodeToString(h.Sum(nil))
-	path := s.blobPath(blob)
-	if _, err := os.Stat(path); err == nil {
-		return blob, n, nil
+	if err != nil || s.has(blob) {
+		return blob, n, errors.Join(err, os.Remove(tmp.Name()))
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return "", 0, err
-	}
-	if err := os.Rename(tmp.Name(), path); err != nil {
-		return "", 0, err
-	}
-	s.fresh = append(s.fresh, path)
+	s.fresh[blob] = tmp.Name()
 	return blob, n, nil
 }
 
@@ -227,20 +224,35 @@ func (s *Store) digest(r io.Reader, keep bool) (string, int64, error) {
 // too, but only once.
 const fewBlobs = 32
 
-// flush makes the new blobs durable.
+// flush makes the new blobs durable. A blob gets its name only when its content is
+// on the disk: what has the name is taken to be whole for ever after.
 func (s *Store) flush() error {
-	if len(s.fresh) > fewBlobs {
-		s.fresh = nil
+	if len(s.fresh) == 0 {
+		return nil
+	}
+	many := len(s.fresh) > fewBlobs
+	sync, mkdir := durable.SyncFile, durable.MkdirAll
+	if many {
+		sync, mkdir = func(string) error { return nil }, os.MkdirAll
+		if err := syncAll(s.dir); err != nil {
+			return err
+		}
+	}
+	for blob, tmp := range s.fresh {
+		path := s.blobPath(blob)
+		if err := errors.Join(sync(tmp), mkdir(filepath.Dir(path), 0o700)); err != nil {
+			return err
+		}
+		if err := os.Rename(tmp, path); err != nil {
+			return err
+		}
+		delete(s.fresh, blob)
+		if err := sync(filepath.Dir(path)); err != nil {
+			return err
+		}
+	}
+	if many {
 		return syncAll(s.dir)
 	}
-	for _, path := range s.fresh {
-		if err := syncFile(path); err != nil {
-			return err
-		}
-		if err := syncFile(filepath.Dir(path)); err != nil {
-			return err
-		}
-	}
-	s.fresh = nil
 	return nil
 }

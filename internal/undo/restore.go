@@ -214,12 +214,42 @@ func (a *applier) apply(changes []Change) error {
 			return err
 		}
 	}
+	if err := a.sync(changes); err != nil {
+		return err
+	}
 	for dir, mode := range a.modes {
 		if err := a.root.Chmod(dir, mode); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
 	return a.verify(changes)
+}
+
+// sync makes the names durable that were made and removed: an entry must not count as
+// undone while the files may still come back.
+func (a *applier) sync(changes []Change) error {
+	dirs := map[string]bool{}
+	for _, c := range changes {
+		if c.Path != "." {
+			dirs[filepath.Dir(c.Path)] = true
+		}
+	}
+	if len(dirs) > fewBlobs {
+		return syncAll(a.root.Name())
+	}
+	for dir := range dirs {
+		d, err := a.root.Open(dir)
+		if absent(err) {
+			continue // it went too; that is in the directory above
+		}
+		if err != nil { // not ours to read
+			return syncAll(a.root.Name())
+		}
+		if err := errors.Join(d.Sync(), d.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // clear removes what stands in the way of what is to be there.

@@ -21,6 +21,7 @@
 package undo
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/gob"
 	"errors"
@@ -36,6 +37,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"passepartout/internal/durable"
 )
 
 // ErrNone means that there is nothing to undo or redo.
@@ -149,7 +152,7 @@ type Store struct {
 	open    map[uint64]bool // captures begun by this process
 	next    uint64
 	seen    map[string]sighting // what is known of a file's content, by absolute path
-	fresh   []string            // blobs that are not yet durable
+	fresh   map[string]string   // blobs that are not yet durable, and where they are
 }
 
 // Open opens or makes the store in dir, an absolute path. Captures that a
@@ -159,7 +162,7 @@ func Open(dir string, o Options) (*Store, error) {
 		return nil, fmt.Errorf("undo store: wanted an absolute path, got %q", dir)
 	}
 	for _, sub := range []string{blobDir, entryDir, pendingDir} {
-		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
+		if err := durable.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
 			return nil, fmt.Errorf("undo store: %w", err)
 		}
 	}
@@ -177,7 +180,7 @@ func Open(dir string, o Options) (*Store, error) {
 	}
 	s := &Store{
 		dir: real, opt: o.withDefaults(), lock: lock, entries: map[uint64]*Entry{},
-		open: map[uint64]bool{}, next: 1, seen: map[string]sighting{},
+		open: map[uint64]bool{}, next: 1, seen: map[string]sighting{}, fresh: map[string]string{},
 	}
 	if err := s.load(); err != nil {
 		lock.Close()
@@ -258,8 +261,29 @@ func (s *Store) pendingPath(id uint64) string {
 	return filepath.Join(s.dir, pendingDir, strconv.FormatUint(id, 10))
 }
 
+// tidy removes files that a crash kept from being renamed to their place.
+func (s *Store) tidy() error {
+	for _, sub := range []string{".", blobDir, entryDir, pendingDir} {
+		list, err := os.ReadDir(filepath.Join(s.dir, sub))
+		if err != nil {
+			return err
+		}
+		for _, e := range list {
+			if e.Type().IsRegular() && strings.HasPrefix(e.Name(), ".") {
+				if err := os.Remove(filepath.Join(s.dir, sub, e.Name())); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
 // load reads the entries and repairs what a crash left.
 func (s *Store) load() error {
+	if err := s.tidy(); err != nil {
+		return fmt.Errorf("undo store: %w", err)
+	}
 	for _, sub := range []string{entryDir, pendingDir} {
 		list, err := os.ReadDir(filepath.Join(s.dir, sub))
 		if err != nil {
@@ -268,7 +292,7 @@ func (s *Store) load() error {
 		for _, e := range list {
 			id, err := strconv.ParseUint(e.Name(), 10, 64)
 			if err != nil {
-				continue // a temporary file of an interrupted write
+				continue // not ours
 			}
 			s.next = max(s.next, id+1)
 			if sub == pendingDir {
@@ -296,8 +320,7 @@ func (s *Store) adoptPending() error {
 	for _, e := range list {
 		id, err := strconv.ParseUint(e.Name(), 10, 64)
 		if err != nil {
-			_ = os.Remove(filepath.Join(s.dir, pendingDir, e.Name()))
-			continue
+			continue // not ours
 		}
 		c := &Capture{store: s, id: id}
 		if err := readRecord(s.pendingPath(id), &c.manifest); err != nil {
@@ -330,27 +353,9 @@ func readRecord(path string, v any) error {
 
 // writeRecord replaces path in one step that survives a crash.
 func writeRecord(path string, v any) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-")
-	if err != nil {
+	var text bytes.Buffer
+	if err := gob.NewEncoder(&text).Encode(v); err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(f.Name()) }() // fails when the rename has succeeded
-	err = gob.NewEncoder(f).Encode(v)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	return syncFile(filepath.Dir(path))
-}
-
-// syncFile makes a file's content, or a directory's names, durable.
-func syncFile(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	return durable.Replace(path, text.Bytes(), 0o600)
 }
