@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"passepartout/internal/daemon"
+	"passepartout/internal/durable"
 	"passepartout/internal/proto"
 	"passepartout/internal/sexp"
 )
@@ -132,7 +133,7 @@ func (a *app) startDaemon() (*daemonChild, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(cfg.StateDir, 0o700); err != nil {
+	if err := durable.MkdirAll(cfg.StateDir, 0o700); err != nil {
 		return nil, err
 	}
 	logs := filepath.Join(cfg.StateDir, "daemon.log")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"passepartout/internal/durable"
 	"passepartout/internal/org"
 )
 
@@ -163,23 +164,8 @@ func replaceFile(name string, old, text []byte) error {
 	} else if !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(tmp.Name()) }() // gone already when the rename succeeded
-	_, err = tmp.Write(text)
-	if err == nil {
-		err = tmp.Chmod(mode)
-	}
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if cerr := tmp.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
+	if err := durable.Replace(name, text, mode); err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
-	return os.Rename(tmp.Name(), name)
+	return nil
 }

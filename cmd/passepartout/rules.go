@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"passepartout/internal/durable"
 	"passepartout/internal/flight"
 	"passepartout/internal/gate"
 	"passepartout/internal/org"
@@ -326,7 +327,7 @@ func (a *app) rulesFile() (*rulesOrg, error) {
 	f := &rulesOrg{name: filepath.Join(cfg.MemexDir, "system", "rules.org")}
 	f.src, err = os.ReadFile(f.name)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = os.MkdirAll(filepath.Dir(f.name), 0o755)
+		err = durable.MkdirAll(filepath.Dir(f.name), 0o755)
 	}
 	f.org = org.Parse(f.src)
 	return f, err

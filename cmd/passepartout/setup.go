@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"passepartout/internal/config"
+	"passepartout/internal/durable"
 	"passepartout/internal/llm"
 )
 
@@ -343,7 +344,7 @@ func makeMemex(dir string) (made bool, err error) {
 		return false, nil
 	}
 	for _, f := range memexFolders {
-		if err := os.MkdirAll(filepath.Join(dir, f), 0o700); err != nil {
+		if err := durable.MkdirAll(filepath.Join(dir, f), 0o700); err != nil {
 			return false, err
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"passepartout/internal/daemon"
+	"passepartout/internal/durable"
 	"passepartout/internal/tui"
 )
 
@@ -66,7 +67,7 @@ func (a *app) tuiWith(ctx context.Context, session, theme string) error {
 	if theme == "" && a.getenv("NO_COLOR") != "" {
 		theme = "mono"
 	}
-	if err := os.MkdirAll(cfg.StateDir, 0o700); err != nil {
+	if err := durable.MkdirAll(cfg.StateDir, 0o700); err != nil {
 		return err
 	}
 	// A window that stays open for weeks should be small rather than quick to

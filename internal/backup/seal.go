@@ -12,6 +12,8 @@ import (
 
 	"filippo.io/age"
 	"golang.org/x/sys/unix"
+
+	"passepartout/internal/durable"
 )
 
 // A Lock is what an archive is encrypted to. The zero Lock is none, which must be
@@ -86,7 +88,10 @@ func Create(file string, roots []Root, lock Lock, program string, made time.Time
 	if back.Digest != s.Digest {
 		return s, fmt.Errorf("what was written reads back with digest %.12s, want %.12s", back.Digest, s.Digest)
 	}
-	return s, os.Link(f.Name(), file) // unlike a rename, it never replaces
+	if err := os.Link(f.Name(), file); err != nil { // unlike a rename, it never replaces
+		return s, err
+	}
+	return s, durable.SyncDir(filepath.Dir(file))
 }
 
 func writeSealed(f io.Writer, roots []Root, to []age.Recipient, program string, made time.Time) (Summary, error) {

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
 
+	"passepartout/internal/durable"
 	"passepartout/internal/sexp"
 )
 
@@ -130,33 +130,14 @@ func quote(v string) string {
 
 // WriteFile puts a settings file in place, all or nothing, for its owner alone. A
 // link is followed, for those who keep their settings elsewhere.
-func WriteFile(path string, text []byte) (err error) {
+func WriteFile(path string, text []byte) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := durable.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, ".env.*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
-		}
-	}()
-	if _, err := f.Write(text); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	return f.Close()
+	return durable.Replace(path, text, 0o600)
 }
 
 // WithVault returns the settings with those secrets that nobody set taken from

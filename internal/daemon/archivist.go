@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"passepartout/internal/durable"
 	"passepartout/internal/gardener"
 	"passepartout/internal/llm"
 	"passepartout/internal/scribe"
@@ -45,19 +46,11 @@ func (d *Daemon) readReport(name string) string {
 // person ticked in it was read before.
 func (d *Daemon) writeReport(ctx context.Context, name, text string) error {
 	path := filepath.Join(d.s.MemexDir, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := durable.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".report-*")
-	if err != nil {
+	if err := durable.Replace(path, []byte(text), 0o600); err != nil {
 		return err
-	}
-	_, err = f.WriteString(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
 	}
 	return d.memory.Refresh(ctx)
 }

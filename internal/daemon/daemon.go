@@ -37,6 +37,7 @@ import (
 
 	"passepartout/internal/agent"
 	"passepartout/internal/channel"
+	"passepartout/internal/durable"
 	"passepartout/internal/flight"
 	"passepartout/internal/fovea"
 	"passepartout/internal/gate"
@@ -153,7 +154,7 @@ func Open(ctx context.Context, s Settings) (*Daemon, error) {
 		d.s.FrameTimeout = frameTimeout
 	}
 	d.started = d.now()
-	if err := os.MkdirAll(s.StateDir, 0o700); err != nil {
+	if err := durable.MkdirAll(s.StateDir, 0o700); err != nil {
 		return nil, err
 	}
 	if err := d.takeLock(); err != nil {

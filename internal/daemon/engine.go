@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"passepartout/internal/agent"
+	"passepartout/internal/durable"
 	"passepartout/internal/llm"
 	"passepartout/internal/proto"
 )
@@ -241,10 +242,7 @@ func (d *Daemon) choose(text string) (string, error) {
 	for _, x := range routes {
 		b.WriteString(x.String() + "\n")
 	}
-	if err := os.WriteFile(path+".new", []byte(b.String()), 0o600); err != nil {
-		return "", err
-	}
-	return "From now on: " + text, os.Rename(path+".new", path)
+	return "From now on: " + text, durable.Replace(path, []byte(b.String()), 0o600)
 }
 
 // carriesTag reports of a text whether one of the privacy tags stands in it.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"passepartout/internal/durable"
 	"passepartout/internal/fovea"
 	"passepartout/internal/memory"
 	"passepartout/internal/proto"
@@ -112,10 +113,7 @@ func (g *gazes) save() error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(g.path+".new", raw, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(g.path+".new", g.path)
+	return durable.Replace(g.path, raw, 0o600)
 }
 
 // focus is where a session looks now: its client's cursor, else its current project.

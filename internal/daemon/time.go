@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"passepartout/internal/durable"
 	"passepartout/internal/memory"
 	"passepartout/internal/pulse"
 	"passepartout/internal/sexp"
@@ -95,10 +96,7 @@ func (d *Daemon) checkDeadlines(context.Context) (string, error) {
 	}
 	if len(fresh) > 0 || len(told) != len(now) || first {
 		path := d.statePath(announcedFile)
-		if err := os.WriteFile(path+".new", []byte(keep.String()), 0o600); err != nil {
-			return "", err
-		}
-		if err := os.Rename(path+".new", path); err != nil {
+		if err := durable.Replace(path, []byte(keep.String()), 0o600); err != nil {
 			return "", err
 		}
 	}

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"os"
 	"path/filepath"
 
 	"passepartout/internal/place"
@@ -12,9 +11,6 @@ import (
 // them. It reads nothing that is the daemon's own.
 func (d *Daemon) openUndo() (*undo.Store, error) {
 	dir := filepath.Join(d.s.StateDir, "undo")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
 	own := d.layout()
 	return undo.Open(dir, undo.Options{
 		MaxBytes: d.s.UndoBytes, MaxFile: d.s.UndoFile, Now: d.now,

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"passepartout/internal/durable"
 	"passepartout/internal/lisp"
 	"passepartout/internal/sexp"
 )
@@ -103,24 +104,9 @@ func (g Grants) Save(path string) error {
 
 // WriteFile writes a file of the skills whole or not at all, and makes its
 // directory.
-func WriteFile(path string, text []byte, mode fs.FileMode) (err error) {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+func WriteFile(path string, text []byte, mode fs.FileMode) error {
+	if err := durable.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(dir, ".skill-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(tmp.Name()))
-		}
-	}()
-	_, err = tmp.Write(text)
-	err = errors.Join(err, tmp.Chmod(mode), tmp.Sync(), tmp.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
+	return durable.Replace(path, text, mode)
 }

@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
+
+	"passepartout/internal/durable"
 )
 
 // maxHistory is how many entries are remembered.
@@ -105,18 +106,7 @@ func readIfAny(file string) ([]byte, error) {
 
 // writePrivate replaces a file in one step, readable by its owner only.
 func writePrivate(file string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(file), ".tui-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return durable.Replace(file, data, 0o600)
 }
 
 // writeDraft keeps unsent input, or removes what was kept before.

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"passepartout/internal/durable"
 )
 
 // Files of a vault, in its directory.
@@ -56,26 +58,8 @@ func (p Place) read(name string) ([]byte, error) {
 }
 
 // replace puts new contents in a file's place, all or nothing.
-func (p Place) replace(name string, text []byte) (err error) {
-	f, err := os.CreateTemp(p.Dir, "."+name+".*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
-		}
-	}()
-	if _, err := f.Write(text); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), filepath.Join(p.Dir, name)); err != nil {
-		return err
-	}
-	return errors.Join(f.Close(), p.syncDir())
+func (p Place) replace(name string, text []byte) error {
+	return durable.Replace(filepath.Join(p.Dir, name), text, 0o600)
 }
 
 func (p Place) remove(name string) error {
@@ -83,20 +67,12 @@ func (p Place) remove(name string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return errors.Join(err, p.syncDir())
-}
-
-func (p Place) syncDir() error {
-	d, err := os.Open(p.Dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return errors.Join(err, durable.SyncDir(p.Dir))
 }
 
 // lock keeps changes of several processes apart. It dies with the process.
 func (p Place) lock() (release func(), err error) {
-	if err := os.MkdirAll(p.Dir, 0o700); err != nil {
+	if err := durable.MkdirAll(p.Dir, 0o700); err != nil {
 		return nil, err
 	}
 	f, err := os.OpenFile(filepath.Join(p.Dir, lockFile), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
