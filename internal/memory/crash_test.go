@@ -218,7 +218,19 @@ func crashScenario(t testing.TB, f *fixture, d *crashDisk) (states []map[string]
 		return nil, err
 	}
 	states = append(states, crashRound(t, f))
-	steps := []func() error{
+	for _, step := range crashSteps(t, s) {
+		if err := step(); err != nil {
+			return states, err
+		}
+		states = append(states, crashRound(t, f))
+	}
+	return states, s.Close()
+}
+
+// crashSteps are the transactions.
+func crashSteps(t testing.TB, s *memory.Store) []func() error {
+	ctx := context.Background()
+	return []func() error{
 		func() error {
 			a, b := titled(t, s.View(), "A"), titled(t, s.View(), "B")
 			_, err := s.Apply(ctx, memory.Tx{Edits: []memory.Edit{
@@ -236,13 +248,6 @@ func crashScenario(t testing.TB, f *fixture, d *crashDisk) (states []map[string]
 		func() error { _, err := s.Undo(ctx, memory.Mark{}); return err },
 		func() error { _, err := s.Rewind(ctx, memory.Mark{}); return err },
 	}
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return states, err
-		}
-		states = append(states, crashRound(t, f))
-	}
-	return states, s.Close()
 }
 
 func crashFixture(t testing.TB) *fixture {
