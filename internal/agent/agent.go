@@ -56,7 +56,7 @@ type Journal interface {
 type Handler func(context.Context, proto.Signal) (text string, err error)
 
 // Options are the parts an agent is put together from. All but Handlers, Words,
-// Prompt, Consensus, Plans, Learn and Step are required.
+// Prompt, Consensus, Plans, Past, Learn and Step are required.
 type Options struct {
 	Chain       func() *gate.Chain // the chain in force
 	Table       *act.Table
@@ -72,6 +72,10 @@ type Options struct {
 	Fallback    string // where a reply goes that came from no channel; "" is cli
 	ApprovalTTL time.Duration
 	Plans       *flight.Log // what waits for a person; nil: forgotten when the program ends
+	// Past is what the journal holds of a session that this process has not used yet,
+	// oldest entry first, as much as is [Enough]; again when it was used and forgotten.
+	// Damage is [ErrDamagedPast]. Nil: every session begins empty.
+	Past func(ctx context.Context, session string, again bool) ([]sexp.Plist, error)
 	// Learn puts a rule for an approved plan on trial, because the person wants one,
 	// and says what came of it; nil: no rules are learnt.
 	Learn     func(flight.Plan) string
@@ -112,6 +116,7 @@ type Agent struct {
 	sessions map[string]*session
 	waiting  map[string]*suspended // by token
 	used     uint64                // orders sessions by last use
+	forgot   bool                  // a session that was used is no longer in memory
 	closed   bool
 }
 
@@ -120,12 +125,15 @@ type Agent struct {
 type session struct {
 	name  string
 	talk  []llm.Message
+	turns []spoken // the person's messages in it, and older ones
 	taint proto.Taint
 	said  []string
 	seen  []string // addresses in what tools returned
 	logs  []string // what was decided and what came of it, one line each
 	last  exchange // the last question that was answered well
 	count llm.Counter
+
+	remembered bool // the journal was asked what it was
 
 	grants []grant  // what the person agreed to for this session
 	notes  []string // what the person must still be told
@@ -187,7 +195,12 @@ func (a *Agent) Submit(sig proto.Signal, replyTo sexp.Value) error {
 		return errors.New("signal without session, id or kind")
 	}
 	return a.enqueue(sig.Session, func(ctx context.Context, s *session) {
-		a.newTurn(s, sig, replyTo).run(ctx)
+		t := a.newTurn(s, sig, replyTo)
+		if err := a.remember(ctx, s); err != nil {
+			t.finish(Failed, fmt.Sprintf("Nothing is done: %v.", err))
+			return
+		}
+		t.run(ctx)
 	})
 }
 
@@ -234,6 +247,7 @@ func (a *Agent) forgetLocked() {
 	}
 	if oldest != nil {
 		delete(a.sessions, oldest.name)
+		a.forgot = true
 	}
 }
 

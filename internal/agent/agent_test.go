@@ -73,7 +73,8 @@ type rig struct {
 	entries []sexp.Plist
 	now     time.Time
 	ids     int
-	broken  bool // the journal's disk
+	broken  bool        // the journal's disk
+	peeks   proto.Taint // labels of what the tool peek reads
 }
 
 func (r *rig) note(format string, args ...any) {
@@ -139,6 +140,9 @@ func newRigWith(t *testing.T, change func(*agent.Options), replies ...llm.Reply)
 		r.tool("keep", proto.WriteMemory, nil),
 		r.tool("risky", proto.WriteMemory, nil),
 		r.tool("forbidden", proto.WriteMemory, nil),
+		r.tool("peek", proto.ReadLocal, func(context.Context, act.Call) (act.Outcome, error) {
+			return act.Outcome{OK: true, Text: "what was read", Taint: r.peeks}, nil
+		}),
 		r.tool("crash", proto.ReadLocal, func(context.Context, act.Call) (act.Outcome, error) { panic("tool bug") }),
 		r.tool("slow", proto.ReadLocal, func(ctx context.Context, _ act.Call) (act.Outcome, error) {
 			close(r.slow)

@@ -210,7 +210,7 @@ func (t *turn) useOf(g grant, id proto.ID, p gate.Pending) (gate.Ruling, error) 
 	if err != nil {
 		return gate.Ruling{}, err
 	}
-	return r, t.a.Journal.Note(t.a.answerEntry(string(id), true, "agreed to for this session with "+g.token, g.by).With("GRANT", sexp.String(g.token)))
+	return r, t.a.Journal.Note(t.answerEntry(string(id), true, "agreed to for this session with "+g.token, g.by).With("GRANT", sexp.String(g.token)))
 }
 
 // Questions lists the open approvals, the next to expire first.
@@ -321,6 +321,11 @@ func (a *Agent) proceed(w *suspended, p flight.Plan) error {
 		delete(a.waiting, w.token)
 		a.mu.Unlock()
 		w.turn.s = s
+		if err := a.remember(ctx, s); err != nil {
+			w.turn.ended, w.turn.token = false, w.token
+			w.turn.undone(fmt.Sprintf("Nothing was done: %v.", err))
+			return
+		}
 		if w.turn.batch != nil {
 			w.turn.resumePlan(ctx, w, p)
 		} else {
@@ -341,7 +346,7 @@ func (t *turn) resume(ctx context.Context, w *suspended, p flight.Plan) {
 	yes := p.State == flight.Approved
 	r, err := t.a.ledger.Answer(w.pending.ID, yes, p.By, t.a.Chain(), t.facts())
 	if err == nil { // on disk with the ruling that follows it, before any effect
-		err = t.a.Journal.Note(t.a.answerEntry(w.token, yes, p.Reason, p.By))
+		err = t.a.Journal.Note(t.answerEntry(w.token, yes, p.Reason, p.By))
 	}
 	if err != nil {
 		t.token = w.token
@@ -451,6 +456,20 @@ func (t *turn) planDone(out act.Outcome) {
 		t.planEnds(flight.Failed, out.Text)
 	}
 	t.a.step("ended")
+}
+
+// isWord reports whether a message of the owner's is a control word.
+func (a *Agent) isWord(text string) bool {
+	words := strings.Fields(text)
+	if len(words) == 0 {
+		return false
+	}
+	if slices.Contains([]string{"/approve", "/deny", "/answer", "/approvals", newWord, rewindWord, distillWord}, words[0]) {
+		return true
+	}
+	_, word := a.Words[words[0]]
+	_, ours := a.SessionWords[words[0]]
+	return word || ours
 }
 
 // control recognises a whole message that is a control word. Such a message never

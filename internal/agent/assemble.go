@@ -9,6 +9,7 @@ import (
 
 	"passepartout/internal/llm"
 	"passepartout/internal/proto"
+	"passepartout/internal/sexp"
 )
 
 // A Prompt is what a model is told beside the conversation. All of it may be left
@@ -18,8 +19,9 @@ type Prompt struct {
 	Identity func() string // what the person wrote about the assistant; trusted
 	Advice   func() string // found beside the person's files, such as AGENTS.md; untrusted
 	// Context is what of the memex belongs to the signal, within so many tokens.
-	// Its labels join those of the session.
-	Context  func(ctx context.Context, sig proto.Signal, tokens int) (text string, t proto.Taint)
+	// Its labels join those of the session. What it returns last is called when a
+	// model is really shown it; it may be nil.
+	Context  func(ctx context.Context, sig proto.Signal, tokens int) (text string, t proto.Taint, sent func())
 	Config   func() string               // one line about the system itself
 	Time     func(now time.Time) string  // what the hour brings, below the time itself
 	Mandates func(proto.Signal) []string // what skills say about such a signal; shown last
@@ -54,6 +56,8 @@ type Assembly struct {
 	Parts   []Part
 	Limit   int
 	Total   int // tokens sent, by estimate
+
+	sent func() // tells who chose the context that it is shown; nil: nobody
 }
 
 // assemble builds the engine's request. Identity and tools come first and stay the
@@ -83,16 +87,18 @@ func (t *turn) assemble(ctx context.Context) Assembly {
 	if p.Config != nil {
 		b.config = p.Config()
 	}
+	var sent func()
 	if p.Context != nil {
-		text, taint := p.Context(ctx, t.facts().Signal, limit/8)
+		text, taint, tell := p.Context(ctx, t.facts().Signal, limit/8)
 		t.s.taint = t.s.taint.Join(taint)
-		b.context = strings.TrimSpace(text)
+		b.context, sent = strings.TrimSpace(text), tell
 	}
 	b.logs = keep(t.s.logs, keptLogs)
 	if p.Mandates != nil {
 		b.mandates = strings.TrimSpace(strings.Join(p.Mandates(t.sig), "\n"))
 	}
 	a := b.build()
+	a.sent = sent
 	a.Request.Now = t.a.Now()
 	a.Request.Private = t.facts().Signal.Taint.Private
 	a.Request.Purpose = t.purpose()
@@ -401,23 +407,34 @@ func (a *Agent) Gauge(session string) (tokens, limit int) {
 // Explain assembles the prompt a sentence would give in a session, and sends
 // nothing.
 func (a *Agent) Explain(ctx context.Context, in, text string, by proto.Origin) (Assembly, error) {
-	got := make(chan Assembly, 1)
+	type answer struct {
+		as  Assembly
+		err error
+	}
+	got := make(chan answer, 1)
 	err := a.enqueue(in, func(ctx context.Context, s *session) {
+		if err := a.remember(ctx, s); err != nil {
+			got <- answer{err: err}
+			return
+		}
 		probe := *s // a copy: the question leaves no trace in the conversation
 		probe.talk = slices.Clone(s.talk)
-		sig := proto.Signal{ID: a.NewID("s"), Kind: proto.Event, Origin: by, Session: in, At: a.Now()}
+		sig := proto.Signal{
+			ID: a.NewID("s"), Kind: proto.Event, Origin: by, Session: in, At: a.Now(),
+			Body: sexp.P(sexp.Keyword("SENSOR"), sexp.Keyword("USER-INPUT"), sexp.Keyword("TEXT"), text),
+		}
 		t := a.newTurn(&probe, sig, nil)
 		if text != "" {
 			probe.hear(llm.Message{Role: llm.User, Text: text})
 		}
-		got <- t.assemble(ctx)
+		got <- answer{as: t.assemble(ctx)}
 	})
 	if err != nil {
 		return Assembly{}, err
 	}
 	select {
-	case as := <-got:
-		return as, nil
+	case w := <-got:
+		return w.as, w.err
 	case <-ctx.Done():
 		return Assembly{}, context.Cause(ctx)
 	}

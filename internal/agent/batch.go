@@ -204,7 +204,7 @@ func (t *turn) suspendPlan() phase {
 func (t *turn) resumePlan(ctx context.Context, w *suspended, p flight.Plan) {
 	t.ended, t.replyTo = false, nil // its request has had its reply
 	yes := p.State == flight.Approved
-	if err := t.a.Journal.Note(t.a.answerEntry(w.token, yes, p.Reason, p.By)); err != nil {
+	if err := t.a.Journal.Note(t.answerEntry(w.token, yes, p.Reason, p.By)); err != nil {
 		t.token = w.token
 		t.planEnds(flight.Failed, fmt.Sprintf("nothing was done: %v", err))
 		t.finish(Failed, fmt.Sprintf("The plan was not carried out: %v.", err))
@@ -311,7 +311,7 @@ func (t *turn) decideStep(a proto.Action, s flight.Step) (gate.Ruling, error) {
 	if t.batch.by.Role == proto.RoleOwner && s.Asks() {
 		r, err := t.answered(a, s.Trace)
 		if err == nil {
-			err = t.a.Journal.Note(t.a.answerEntry(s.Token, true, "agreed to with the plan "+t.batch.token, t.batch.by).With("PLAN", sexp.String(t.batch.token)))
+			err = t.a.Journal.Note(t.answerEntry(s.Token, true, "agreed to with the plan "+t.batch.token, t.batch.by).With("PLAN", sexp.String(t.batch.token)))
 		}
 		return r, err
 	}

@@ -180,6 +180,8 @@ func (t *turn) ownWords(ctx context.Context) (phase, bool) {
 	switch words[0] {
 	case newWord:
 		return t.renew(), true
+	case rewindWord:
+		return t.rewind(words[1:]), true
 	case distillWord:
 		return t.distill(ctx, words[1:]), true
 	}

@@ -36,33 +36,50 @@ func (a *Agent) signalEntry(s proto.Signal) sexp.Plist {
 	return a.clean(sexp.P(
 		sexp.Keyword("KIND"), sexp.Keyword("SIGNAL"), sexp.Keyword("ID"), string(s.ID),
 		sexp.Keyword("AT"), s.At.UTC().Format(time.RFC3339Nano), sexp.Keyword("SESSION"), s.Session,
-		sexp.Keyword("ORIGIN"), s.Origin.Plist(), sexp.Keyword("TYPE"), s.Kind.Keyword(), sexp.Keyword("BODY"), s.Body))
+		sexp.Keyword("ORIGIN"), s.Origin.Plist(), sexp.Keyword("TAINT"), taintPlist(s.Taint),
+		sexp.Keyword("TYPE"), s.Kind.Keyword(), sexp.Keyword("BODY"), s.Body))
 }
 
 // summary is how much of an outcome the journal keeps.
 const summary = 2000
 
-func (a *Agent) outcomeEntry(ruling proto.ID, o act.Outcome) sexp.Plist {
-	text := o.Text
+// short is a text as the journal keeps it.
+func short(text string) string {
 	if len(text) > summary {
-		text = strings.ToValidUTF8(text[:summary], "") + "…"
+		return strings.ToValidUTF8(text[:summary], "") + "…"
 	}
+	return text
+}
+
+func (t *turn) outcomeEntry(ruling proto.ID, o act.Outcome) sexp.Plist {
 	p := sexp.P(
 		sexp.Keyword("KIND"), sexp.Keyword("OUTCOME"), sexp.Keyword("RULING"), string(ruling),
-		sexp.Keyword("AT"), a.Now().UTC().Format(time.RFC3339Nano), sexp.Keyword("OK"), o.OK, sexp.Keyword("TEXT"), text)
+		sexp.Keyword("SESSION"), t.s.name, sexp.Keyword("TURN"), string(t.id),
+		sexp.Keyword("AT"), t.a.Now().UTC().Format(time.RFC3339Nano), sexp.Keyword("OK"), o.OK, sexp.Keyword("TEXT"), short(o.Text),
+		sexp.Keyword("TAINT"), taintPlist(o.Taint))
 	if len(o.Changed) > 0 {
 		p = p.With("CHANGED", sexp.Strings(o.Changed))
 	}
 	if o.Detail.Len() > 0 {
 		p = p.With("DETAIL", o.Detail.List())
 	}
-	return a.clean(p)
+	return t.a.clean(p)
 }
 
-func (a *Agent) answerEntry(token string, yes bool, reason string, by proto.Origin) sexp.Plist {
-	return a.clean(sexp.P(
-		sexp.Keyword("KIND"), sexp.Keyword("ANSWER"), sexp.Keyword("TOKEN"), token, sexp.Keyword("YES"), yes,
-		sexp.Keyword("REASON"), reason, sexp.Keyword("BY"), by.Plist(), sexp.Keyword("AT"), a.Now().UTC().Format(time.RFC3339Nano)))
+// recordReply keeps how a turn ended whose end no ruling tells, and what the session
+// must be kept from. That it fails changes nothing of the end: the person is told.
+func (t *turn) recordReply(r Result, text string) {
+	err := t.a.Journal.Note(t.a.clean(t.a.sessionEntry("REPLY", t.s, t.id).
+		With("STATUS", sexp.Keyword(r)).With("TEXT", sexp.String(short(text))).With("TAINT", taintPlist(t.s.taint).List())))
+	if err != nil {
+		t.s.log("the reply could not be recorded: %v", err)
+	}
+}
+
+func (t *turn) answerEntry(token string, yes bool, reason string, by proto.Origin) sexp.Plist {
+	return t.a.clean(sexp.P(
+		sexp.Keyword("KIND"), sexp.Keyword("ANSWER"), sexp.Keyword("TOKEN"), token, sexp.Keyword("SESSION"), t.s.name, sexp.Keyword("YES"), yes,
+		sexp.Keyword("REASON"), reason, sexp.Keyword("BY"), by.Plist(), sexp.Keyword("AT"), t.a.Now().UTC().Format(time.RFC3339Nano)))
 }
 
 // clean removes credentials from every string that will be kept.

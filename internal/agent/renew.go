@@ -21,9 +21,13 @@ func (t *turn) renew() phase {
 		t.finish(Failed, fmt.Sprintf("%d actions of this conversation wait for you. Answer them first: /approvals lists them.", n))
 		return done
 	}
+	if err := t.a.Journal.Note(t.a.sessionEntry("RENEW", t.s, t.id)); err != nil {
+		t.finish(Failed, fmt.Sprintf("The journal cannot be written, so the conversation stays: %v.", err))
+		return done
+	}
 	t.finish(Done, "A new conversation. I remember nothing of the old one; your notes and the journal are as they were.")
 	s := t.s
-	s.talk, s.said, s.seen, s.logs, s.grants = nil, nil, nil, nil, nil
+	s.talk, s.turns, s.said, s.seen, s.logs, s.grants = nil, nil, nil, nil, nil, nil
 	t.a.mu.Lock()
 	s.inquiry, s.tokens = nil, 0
 	t.a.mu.Unlock()

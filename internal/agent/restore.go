@@ -151,7 +151,8 @@ func (t *turn) state() sexp.Plist {
 }
 
 // turnOf rebuilds a turn from its state. The session's conversation is restored
-// with the first of its plans.
+// with the first of its plans; where there is a journal to remember it by, that
+// replaces it before the session is used.
 func (a *Agent) turnOf(p flight.Plan) (*turn, error) {
 	st, sg := p.Turn, p.Turn.Sub("SIGNAL")
 	kind, ok := proto.ParseKind(string(sg.Word("KIND")))
@@ -160,7 +161,7 @@ func (a *Agent) turnOf(p flight.Plan) (*turn, error) {
 		return nil, fmt.Errorf("the record of the turn is incomplete")
 	}
 	t := &turn{
-		a: a, id: proto.ID(st.Text("ID")), attempts: st.Number("ATTEMPTS"), direct: st.Flag("DIRECT"),
+		a: a, id: proto.ID(st.Text("ID")), attempts: st.Number("ATTEMPTS"), direct: st.Flag("DIRECT"), talks: !st.Flag("DIRECT"),
 		sig: proto.Signal{
 			ID: proto.ID(sg.Text("ID")), Parent: proto.ID(sg.Text("PARENT")), Kind: kind, Origin: proto.OriginOf(sg.Sub("ORIGIN")),
 			Session: sg.Text("SESSION"), Depth: sg.Number("DEPTH"), Taint: taintOf(sg.Sub("TAINT")), At: at, Body: sg.Sub("BODY"),

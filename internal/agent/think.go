@@ -18,6 +18,9 @@ import (
 func (t *turn) think(ctx context.Context) phase {
 	as := t.assemble(ctx)
 	t.weigh(as)
+	if as.sent != nil {
+		as.sent()
+	}
 	req := as.Request
 	t.thought = true
 	show := t.stream()

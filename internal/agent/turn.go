@@ -59,6 +59,9 @@ type turn struct {
 	failure  bool   // the last thing done did not work
 	ended    bool
 	thought  bool   // the engine was asked
+	talks    bool   // the signal is part of the conversation
+	spoke    bool   // the reply is a message whose ruling is on record
+	aside    bool   // the reply is no part of the conversation
 	shown    string // what clients were shown of the answer being judged
 	extra    int    // calls of the same answer that nobody looked at
 	large    bool   // a standing order asks for a large model
@@ -136,6 +139,7 @@ func (t *turn) perceive(ctx context.Context) phase {
 	}
 	if t.sig.Sensor() == "user-input" && t.sig.Origin.Role == proto.RoleOwner {
 		if text, ok := t.a.control(t.sig); ok {
+			t.aside = true // no engine hears the word, nor what it gives
 			t.finish(Done, text)
 			return done
 		}
@@ -147,6 +151,7 @@ func (t *turn) perceive(ctx context.Context) phase {
 }
 
 func (t *turn) handled(text string, err error) phase {
+	t.aside = true
 	if err != nil {
 		t.finish(Failed, fmt.Sprintf("The handler of %q failed: %v.", t.sig.Sensor(), err))
 		return done
@@ -169,9 +174,7 @@ func (t *turn) direction() phase {
 
 // listen adds what was said to the conversation.
 func (t *turn) listen() phase {
-	switch t.sig.Sensor() {
-	case "user-input", "chat-message", "scheduled", "hook":
-	default:
+	if !listensTo(t.sig.Sensor()) {
 		t.finish(Failed, fmt.Sprintf("Nothing here listens to the sensor %q.", t.sig.Sensor()))
 		return done
 	}
@@ -180,15 +183,23 @@ func (t *turn) listen() phase {
 		t.finish(Failed, "The message has no text.")
 		return done
 	}
+	own := t.sig.Origin.Role == proto.RoleOwner && !t.sig.Taint.Untrusted // a forwarded message is not in the owner's words
+	t.talks = true
+	t.s.begin(t.id, own)
 	t.s.hear(llm.Message{Role: llm.User, Text: t.meant(text)})
 	// What was said is the number, not the option: its words are the engine's, and
 	// must not pass for the person's own.
-	if t.sig.Origin.Role == proto.RoleOwner && !t.sig.Taint.Untrusted { // a forwarded message is not in the owner's words
+	if own {
 		t.s.said = keep(append(t.s.said, t.a.Redact(text)), maxTalk) // it will be recorded
 	} else {
 		t.s.taint = t.s.taint.Join(proto.Taint{Untrusted: true})
 	}
 	return thinking
+}
+
+// listensTo says whether what a sensor brings is for an engine.
+func listensTo(sensor string) bool {
+	return slices.Contains([]string{"user-input", "chat-message", "scheduled", "hook"}, sensor)
 }
 
 // hear adds to the conversation. When it is too long a quarter of it goes at once,
@@ -340,7 +351,7 @@ func (t *turn) carryOut(ctx context.Context, r gate.Ruling) (out act.Outcome, ok
 	}
 	t.planDone(out)
 	t.status("ACTED")
-	if err := t.a.Journal.Note(t.a.outcomeEntry(id, out)); err != nil {
+	if err := t.a.Journal.Note(t.outcomeEntry(id, out)); err != nil {
 		t.finish(Failed, fmt.Sprintf("It was done, but the outcome could not be recorded: %v.", err))
 		return out, false
 	}
@@ -358,9 +369,11 @@ func (t *turn) outcome(ctx context.Context, out act.Outcome) phase {
 		return done
 	case out.Quiet && out.OK && t.ruling.Action().Spec().Tool == "ask-human":
 		args := t.ruling.Action().Args()
+		t.spoke = true
 		t.finish(Done, t.inquire(args.Text("QUESTION"), texts(args, "OPTIONS")).text())
 		return done
 	case out.Quiet || t.direct:
+		t.spoke = true
 		t.finish(t.result(out), out.Text)
 		return done
 	}
@@ -413,8 +426,11 @@ func (t *turn) finish(r Result, text string) {
 	if t.thought && r == Done {
 		t.s.last = t.s.exchange(text)
 	}
-	if text != "" {
+	if text != "" && !t.aside {
 		t.s.hear(llm.Message{Role: llm.Assistant, Text: text})
+	}
+	if t.talks && !t.spoke {
+		t.recordReply(r, text)
 	}
 	t.endStream(text)
 	t.reply(r, t.withNotes(text))

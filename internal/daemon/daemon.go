@@ -100,6 +100,7 @@ type Daemon struct {
 	now     func() time.Time
 	lock    *os.File
 	journal *journal.Journal
+	talks   *conversations // who said what where in the journal
 	memory  *memory.Store
 	mirror  *fovea.Mirror // the index of the memory
 	feed    *recall.Feed  // a provider's vectors for it; nil for none
@@ -180,7 +181,7 @@ func (d *Daemon) build(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
-	d.journal = j
+	d.journal, d.talks = j, newConversations(d.s.StateDir, d.log)
 	if rec.Torn() {
 		d.log.Warn("the journal had a torn end", "recovery", rec.String())
 	}
@@ -225,7 +226,7 @@ func (d *Daemon) release() error {
 		errs = append(errs, d.memory.Close())
 	}
 	if d.journal != nil {
-		errs = append(errs, d.journal.Close())
+		errs = append(errs, d.talks.close(), d.journal.Close())
 	}
 	for _, f := range []*os.File{d.books, d.tape} {
 		if f != nil {
@@ -252,6 +253,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	d.log.Info("listening", "socket", d.s.SocketPath, "memex", d.s.MemexDir, "headings", d.memory.View().Len())
 	d.notify(ctx, "READY=1\nSTATUS=Listening on "+d.s.SocketPath)
 	d.conns.Go(func() { d.follow(ctx) })
+	d.conns.Go(func() { d.indexTalks(ctx) })
 	d.conns.Go(func() { d.pulse.Run(ctx) })
 	d.conns.Go(func() { d.watchMemex(ctx) })
 	if d.diary != nil {

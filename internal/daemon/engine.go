@@ -268,9 +268,9 @@ func (d *Daemon) prompt() agent.Prompt {
 		Tokens:   d.s.Models.Tokens,
 		Identity: func() string { return d.readPart("system/identity.org") },
 		Advice:   func() string { return d.readPart("AGENTS.md") },
-		Context: func(ctx context.Context, sig proto.Signal, tokens int) (string, proto.Taint) {
+		Context: func(ctx context.Context, sig proto.Signal, tokens int) (string, proto.Taint, func()) {
 			if !d.asksModels(ctx) {
-				return "", proto.Taint{} // rules do not read it
+				return "", proto.Taint{}, nil // rules do not read it
 			}
 			return d.awareness(ctx, sig, tokens)
 		},

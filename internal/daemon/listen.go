@@ -24,7 +24,15 @@ func (d *Daemon) takeLock() error {
 	if err != nil {
 		return err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	for range 50 {
+		if err == nil || !orphaned(path) {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	}
+	if err != nil {
 		pid, rerr := os.ReadFile(path)
 		if rerr != nil || len(pid) == 0 {
 			pid = []byte("unknown")
@@ -40,6 +48,17 @@ func (d *Daemon) takeLock() error {
 	}
 	d.lock = f
 	return nil
+}
+
+// orphaned reports whether the process a lock names is dead: then a child that it was
+// just starting holds the lock, and lets go of it in a moment.
+func orphaned(path string) bool {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return false
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(raw)))
+	return err == nil && pid > 0 && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }
 
 // listen opens TCP where it is asked for, and then the Unix socket: a client that

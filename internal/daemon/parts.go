@@ -86,7 +86,7 @@ func (d *Daemon) assemble() error {
 		Chain:       d.policy.chain,
 		Table:       table,
 		Engine:      d.engine,
-		Journal:     record{d},
+		Journal:     recorder{d},
 		World:       world{scanner: scanner, places: d.layout(), memory: d.memory, vault: d.s.Vault},
 		Redact:      scanner.Redact,
 		Emit:        d.emit,
@@ -97,6 +97,7 @@ func (d *Daemon) assemble() error {
 		Fallback:    d.s.Fallback,
 		ApprovalTTL: d.s.ApprovalTTL,
 		Plans:       d.plans,
+		Past:        d.pastOf,
 		Learn:       d.learn,
 		Step:        d.s.Step,
 		Prompt:      d.withSkills(d.prompt()),
@@ -224,16 +225,16 @@ func (d *Daemon) broadcast(session string, cause proto.ID, text string) error {
 	return nil
 }
 
-// record is the journal as the agent needs it.
-type record struct{ d *Daemon }
+// recorder is the journal as the agent needs it.
+type recorder struct{ d *Daemon }
 
-func (r record) Append(p sexp.Plist) error {
+func (r recorder) Append(p sexp.Plist) error {
 	_, err := r.d.journal.Append(p)
 	r.d.recorded(p, err)
 	return err
 }
 
-func (r record) Note(p sexp.Plist) error {
+func (r recorder) Note(p sexp.Plist) error {
 	_, err := r.d.journal.AppendLazy(p)
 	r.d.recorded(p, err)
 	return err

@@ -1,91 +1,81 @@
 package daemon
 
 import (
-	"cmp"
 	"context"
-	"path/filepath"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
-	"time"
 
+	"passepartout/internal/agent"
 	"passepartout/internal/journal"
 	"passepartout/internal/sexp"
 )
 
-// lookBack is how many of the last entries of the journal conversations are read
-// from.
-const lookBack = 4_000
+// flush makes what was accepted readable. On a full disk what is there must do.
+func (d *Daemon) flush() error {
+	if err := d.journal.Sync(); err != nil && !errors.Is(err, journal.ErrFailed) {
+		return err
+	}
+	return nil
+}
 
-// A past is the last entries of the journal, oldest first.
-type past []journal.Entry
+// indexTalks reads the record of conversations before somebody asks for it.
+func (d *Daemon) indexTalks(ctx context.Context) {
+	if err := d.talks.update(ctx); err != nil && ctx.Err() == nil {
+		d.log.Error("the record of conversations cannot be read", "error", err)
+	}
+}
 
-// past reads what is recorded, down to the last entry accepted.
-func (d *Daemon) past() (past, error) {
-	if err := d.journal.Sync(); err != nil {
+// pastOf is what the journal holds of a session, for the agent to remember it by.
+func (d *Daemon) pastOf(ctx context.Context, session string, again bool) ([]sexp.Plist, error) {
+	if again {
+		if err := d.journal.Sync(); err != nil {
+			return nil, err
+		}
+	}
+	entries, err := d.talks.read(ctx, session, again, func(es []journal.Entry) bool {
+		return agent.Enough(func(yield func(sexp.Plist) bool) {
+			for _, e := range slices.Backward(es) {
+				if !yield(e.Body) {
+					return
+				}
+			}
+		})
+	})
+	if damage := (*journal.BrokenError)(nil); errors.As(err, &damage) {
+		return nil, fmt.Errorf("%w: %w", agent.ErrDamagedPast, err)
+	}
+	if err != nil {
 		return nil, err
 	}
-	return journal.Tail(filepath.Join(d.s.StateDir, "journal"), lookBack)
-}
-
-// A talked is a conversation as the journal knows it.
-type talked struct {
-	name  string
-	first string // what was said first, as far back as was looked
-	last  string // and last
-	at    time.Time
-	turns int
-}
-
-// sessions are the conversations people had, the latest first.
-func (p past) sessions() []talked {
-	by := map[string]*talked{}
-	for _, e := range p {
-		name, text, ok := heard(e)
-		if !ok {
-			continue
-		}
-		t := by[name]
-		if t == nil {
-			t = &talked{name: name, first: text}
-			by[name] = t
-		}
-		t.last, t.at = text, e.At
-		t.turns++
+	out := make([]sexp.Plist, len(entries))
+	for i, e := range entries {
+		out[i] = e.Body
 	}
-	out := make([]talked, 0, len(by))
-	for _, t := range by {
-		out = append(out, *t)
-	}
-	slices.SortFunc(out, func(a, b talked) int { return cmp.Or(b.at.Compare(a.at), cmp.Compare(a.name, b.name)) })
-	return out
-}
-
-// heard is what a person said in an entry. Control words are not conversation.
-func heard(e journal.Entry) (session, text string, ok bool) {
-	body := e.Body.Sub("BODY")
-	if e.Body.Word("KIND") != "SIGNAL" || body.Word("SENSOR") != "USER-INPUT" {
-		return "", "", false
-	}
-	text = body.Text("TEXT")
-	return e.Body.Text("SESSION"), text, text != "" && !strings.HasPrefix(text, "/")
+	return out, nil
 }
 
 // answerSessions lists the conversations people had.
-func answerSessions(_ context.Context, d *Daemon, _ asking) (sexp.Plist, error) {
-	p, err := d.past()
+func answerSessions(ctx context.Context, d *Daemon, _ asking) (sexp.Plist, error) {
+	if err := d.flush(); err != nil {
+		return sexp.Plist{}, err
+	}
+	all, damage, err := d.talks.list(ctx)
 	if err != nil {
 		return sexp.Plist{}, err
 	}
 	var rows []sexp.Value
-	for _, t := range p.sessions() {
-		if len(rows) == maxShown {
-			break
-		}
+	for _, t := range all[:min(len(all), maxShown)] {
 		rows = append(rows, sexp.P(
 			sexp.Keyword("NAME"), t.name, sexp.Keyword("AT"), moment(t.at), sexp.Keyword("TURNS"), t.turns,
-			sexp.Keyword("FIRST"), brief(t.first), sexp.Keyword("LAST"), brief(t.last)).List())
+			sexp.Keyword("FIRST"), t.first, sexp.Keyword("LAST"), t.last).List())
 	}
-	return sexp.P(sexp.Keyword("SESSIONS"), sexp.NewList(rows...)), nil
+	out := sexp.P(sexp.Keyword("SESSIONS"), sexp.NewList(rows...), sexp.Keyword("COUNT"), len(all))
+	if damage != nil {
+		out = out.With("DAMAGE", sexp.String(damage.Error()))
+	}
+	return out, nil
 }
 
 // brief is the beginning of a text, for a list.
@@ -99,27 +89,59 @@ func brief(s string) string {
 }
 
 // answerConversation is what was said, judged and answered in the session, oldest
-// first: the last :COUNT things a person said and what followed.
-func answerConversation(_ context.Context, d *Daemon, a asking) (sexp.Plist, error) {
-	p, err := d.past()
-	if err != nil {
+// first: the last :COUNT things a person said and what followed. What was taken
+// back with /rewind is not shown.
+func answerConversation(ctx context.Context, d *Daemon, a asking) (sexp.Plist, error) {
+	if err := d.flush(); err != nil {
 		return sexp.Plist{}, err
 	}
-	left := count(a, 20)
-	from := len(p)
-	for i := len(p) - 1; i >= 0 && left > 0; i-- {
-		if name, _, ok := heard(p[i]); ok && name == a.session {
-			from = i
-			left--
+	most, from := count(a, 20), 0
+	var gone map[string]bool
+	p, err := d.talks.read(ctx, a.session, true, func(es []journal.Entry) bool {
+		gone, from = rewound(es), 0
+		left := most
+		for i, e := range slices.Backward(es) {
+			if name, _, ok := heard(e); ok && name == a.session && !gone[e.Body.Text("ID")] {
+				if left--; left == 0 {
+					from = i
+					return true
+				}
+			}
 		}
+		return false
+	})
+	if damage := (*journal.BrokenError)(nil); err != nil && !errors.As(err, &damage) {
+		return sexp.Plist{}, err
 	}
 	var rows []sexp.Value
 	for _, e := range p[from:] {
-		if row := spoken(e, a.session); row.Len() > 0 {
+		if row := spoken(e, a.session); row.Len() > 0 && !gone[row.Text("TURN")] {
 			rows = append(rows, row.List())
 		}
 	}
-	return sexp.P(sexp.Keyword("SESSION"), a.session, sexp.Keyword("SAID"), sexp.NewList(rows...)), nil
+	out := sexp.P(sexp.Keyword("SESSION"), a.session, sexp.Keyword("SAID"), sexp.NewList(rows...))
+	if err != nil { // what came before it cannot be known
+		out = out.With("DAMAGE", sexp.String(err.Error()))
+	}
+	return out, nil
+}
+
+// rewound are the turns that were taken back.
+func rewound(es []journal.Entry) map[string]bool {
+	out := map[string]bool{}
+	for _, e := range es {
+		if e.Body.Word("KIND") != "REWIND" {
+			continue
+		}
+		v, _ := e.Body.Get("TURNS")
+		l, _ := v.(sexp.List)
+		for _, item := range l.Items() {
+			if s, ok := item.(sexp.String); ok {
+				out[string(s)] = true
+			}
+		}
+	}
+	return out
 }
 
 // spoken is an entry as part of a session's conversation; empty if it is none.

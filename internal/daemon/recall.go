@@ -119,14 +119,13 @@ func (d *Daemon) follow(ctx context.Context) {
 // not known yet, so nothing privacy-tagged is in it, nor text that is not the
 // person's own: both are for tools, which label what they return. The question goes
 // to an embedder elsewhere only if the session has read nothing private.
-func (d *Daemon) awareness(_ context.Context, sig proto.Signal, tokens int) (string, proto.Taint) {
+func (d *Daemon) awareness(_ context.Context, sig proto.Signal, tokens int) (string, proto.Taint, func()) {
 	v := d.memory.View()
 	f := d.gazes.focus(v, sig.Session)
 	f.Query, f.Now, f.Budget = sig.Text(), d.now(), min(tokens, fovea.DefaultBudget)
 	f.Cloud, f.Trusted, f.Leave = true, true, f.Query != "" && !sig.Taint.Private
 	c := d.mirror.Render(v, f)
-	d.gazes.showed(sig.Session, c)
-	return c.Text, proto.Taint{Private: c.Private, Untrusted: c.Untrusted}
+	return c.Text, proto.Taint{Private: c.Private, Untrusted: c.Untrusted}, func() { d.gazes.showed(sig.Session, c) }
 }
 
 // embeddings is how far the vectors of a provider are, for clients.

@@ -191,7 +191,7 @@ func answerNodeHistory(_ context.Context, d *Daemon, a asking) (sexp.Plist, erro
 
 // answerComplete is how a word could go on: the memex's files by their path, nodes
 // by the beginning of their title or identifier, sessions by their name.
-func answerComplete(_ context.Context, d *Daemon, a asking) (sexp.Plist, error) {
+func answerComplete(ctx context.Context, d *Daemon, a asking) (sexp.Plist, error) {
 	const most = 50
 	prefix := strings.ToLower(a.message.Payload.Text("TEXT"))
 	var out []string
@@ -217,11 +217,11 @@ func answerComplete(_ context.Context, d *Daemon, a asking) (sexp.Plist, error) 
 			}
 		}
 	case "SESSION":
-		past, err := d.past()
+		all, _, err := d.talks.list(ctx)
 		if err != nil {
 			return sexp.Plist{}, err
 		}
-		for _, s := range past.sessions() {
+		for _, s := range all {
 			add(s.name)
 		}
 	default:

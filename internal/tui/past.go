@@ -75,6 +75,7 @@ func (m *Model) rewind(args []string) tea.Cmd {
 	}
 	var said *block
 	var turns []string
+	back := n
 	for _, b := range slices.Backward(m.transcript.blocks) {
 		if b.kind == traceBlock && b.turn != "" && b.trace.decision == "allow" && !b.trace.restores() && !slices.Contains(turns, b.turn) {
 			turns = append(turns, b.turn)
@@ -96,13 +97,13 @@ func (m *Model) rewind(args []string) tea.Cmd {
 	}
 	if len(turns) == 0 {
 		m.note("Nothing was done since. Your message is in the input again.")
-		return nil
 	}
 	var cmds []tea.Cmd
 	for _, t := range turns {
 		cmds = append(cmds, m.propose("/undo "+t, "undo", sexp.P(word("OF"), t)))
 	}
-	return tea.Batch(cmds...)
+	// The daemon forgets the messages too, so that no model is shown them again.
+	return tea.Batch(append(cmds, m.say(fmt.Sprintf("/rewind %d", back)))...)
 }
 
 // agenda opens the agenda.
