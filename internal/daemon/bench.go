@@ -20,7 +20,7 @@ type Bench struct {
 // OpenBench reads the policy of these settings. Of the memex only the policy's
 // files are looked at.
 func OpenBench(s Settings) (*Bench, error) {
-	d := &Daemon{s: s, now: s.Now}
+	d := &Daemon{s: s, now: s.Now, level: sandboxLevel}
 	var err error
 	if d.skills, err = d.openSkills(); err != nil {
 		return nil, err

@@ -106,7 +106,8 @@ type Daemon struct {
 	feed    *recall.Feed  // a provider's vectors for it; nil for none
 	gazes   *gazes        // where each session looks
 	undo    *undo.Store
-	skills  *skill.Library // nil: none
+	skills  *skill.Library      // nil: none
+	level   func() gate.Sandbox // what this machine offers, found out once
 	policy  *policySource
 	engine  *llm.Engine
 	books   *os.File // of the cost ledger; nil until it is open
@@ -170,8 +171,10 @@ func Open(ctx context.Context, s Settings) (*Daemon, error) {
 
 // build opens the parts, in the order in which each needs the one before.
 func (d *Daemon) build(ctx context.Context) error {
-	if level := sandboxLevel(); d.s.RequireSandbox && level != gate.SandboxFull {
-		return fmt.Errorf("a full sandbox is required and this machine offers %q: see passepartout doctor", level)
+	d.level = meanwhile(sandboxLevel) // a process of its own finds that out
+	defer d.level()
+	if d.s.RequireSandbox && d.level() != gate.SandboxFull {
+		return fmt.Errorf("a full sandbox is required and this machine offers %q: see passepartout doctor", d.level())
 	}
 	var err error
 	if d.token, err = d.readToken(); err != nil {

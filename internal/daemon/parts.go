@@ -200,13 +200,24 @@ func (d *Daemon) basePolicy() gate.Policy {
 		Hosts:         d.s.Hosts,
 		LocalChannels: channels,
 		PrivacyTags:   d.s.PrivacyTags,
-		Sandbox:       sandboxLevel(),
+		Sandbox:       d.level(),
 	}
+}
+
+// meanwhile begins to find something out, and returns how to wait for it.
+func meanwhile[T any](find func() T) (wait func() T) {
+	var found T
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		found = find()
+	}()
+	return func() T { <-done; return found }
 }
 
 // sandboxLevel is what this machine can offer, in the gates' words.
 func sandboxLevel() gate.Sandbox {
-	switch sandbox.Probe(context.Background()).Level {
+	switch sandbox.Strength(context.Background()) {
 	case sandbox.Full:
 		return gate.SandboxFull
 	case sandbox.Isolated:

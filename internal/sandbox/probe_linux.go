@@ -37,6 +37,23 @@ func Probe(ctx context.Context) Status {
 	return st
 }
 
+// Strength is the level Probe would find. It builds one sandbox where the first way
+// works, and what it finds out about that spares the first run from trying.
+func Strength(ctx context.Context) Level {
+	sweepCgroups()
+	err := namespacesWork(ctx)
+	if err != nil {
+		err = probe(ctx, Bubblewrap)
+	}
+	switch {
+	case err != nil:
+		return None
+	case landlockABI() > 0:
+		return Full
+	}
+	return Isolated
+}
+
 func outcome(name string, err error, good string) Part {
 	if err != nil {
 		return Part{Name: name, Note: err.Error()}

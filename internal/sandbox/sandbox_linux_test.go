@@ -17,6 +17,15 @@ import (
 	"passepartout/internal/sandbox"
 )
 
+func TestStrengthIsTheLevelThatProbeFinds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds sandboxes: run by make test")
+	}
+	if got, want := sandbox.Strength(context.Background()), sandbox.Probe(context.Background()).Level; got != want {
+		t.Errorf("%s, and a probe finds %s", got, want)
+	}
+}
+
 func TestProbeSaysWhatIsMissingInWords(t *testing.T) {
 	st := sandbox.Probe(t.Context())
 	if len(st.Parts) == 0 {

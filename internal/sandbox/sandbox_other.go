@@ -16,6 +16,9 @@ func Probe(context.Context) Status {
 	return Status{Parts: []Part{{Name: "system", Note: "no sandbox is built for " + runtime.GOOS}}}
 }
 
+// Strength is None on systems without a sandbox.
+func Strength(context.Context) Level { return None }
+
 // SystemRoots is empty on systems without a sandbox.
 func SystemRoots() []string { return nil }
 
