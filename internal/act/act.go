@@ -44,6 +44,7 @@ type Outcome struct {
 	Quiet     bool        // nobody needs to reason about it: a delivered message
 	Changed   []string    // files written, for the person
 	Detail    sexp.Plist  // how it went, for the record: exit code, time, sandbox
+	Only      []string    // tools the rest of the turn may use, because of what it has read; nil: any
 }
 
 // Plist is the outcome in the seeds' form: (:STATUS :SUCCESS :CONTENT …) or

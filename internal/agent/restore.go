@@ -140,7 +140,7 @@ func (t *turn) state() sexp.Plist {
 		talk[i] = messageList(m)
 	}
 	s := t.sig
-	return sexp.P(
+	st := sexp.P(
 		sexp.Keyword("ID"), string(t.id), sexp.Keyword("ATTEMPTS"), t.attempts, sexp.Keyword("DIRECT"), t.direct,
 		sexp.Keyword("SIGNAL"), sexp.P(
 			sexp.Keyword("ID"), string(s.ID), sexp.Keyword("PARENT"), string(s.Parent), sexp.Keyword("KIND"), s.Kind.Keyword(),
@@ -148,6 +148,10 @@ func (t *turn) state() sexp.Plist {
 			sexp.Keyword("TAINT"), taintPlist(s.Taint), sexp.Keyword("AT"), s.At.UTC().Format(time.RFC3339Nano), sexp.Keyword("BODY"), s.Body),
 		sexp.Keyword("TALK"), sexp.NewList(talk...), sexp.Keyword("SAID"), t.s.said, sexp.Keyword("LOGS"), t.s.logs,
 		sexp.Keyword("TAINT"), taintPlist(t.s.taint))
+	if t.only != nil {
+		st = st.With("ONLY", sexp.Strings(t.only))
+	}
+	return st
 }
 
 // turnOf rebuilds a turn from its state. The session's conversation is restored
@@ -166,6 +170,9 @@ func (a *Agent) turnOf(p flight.Plan) (*turn, error) {
 			ID: proto.ID(sg.Text("ID")), Parent: proto.ID(sg.Text("PARENT")), Kind: kind, Origin: proto.OriginOf(sg.Sub("ORIGIN")),
 			Session: sg.Text("SESSION"), Depth: sg.Number("DEPTH"), Taint: taintOf(sg.Sub("TAINT")), At: at, Body: sg.Sub("BODY"),
 		},
+	}
+	if _, ok := st.Get("ONLY"); ok {
+		t.only = append([]string{}, texts(st, "ONLY")...)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

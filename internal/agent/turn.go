@@ -67,6 +67,8 @@ type turn struct {
 	large    bool   // a standing order asks for a large model
 	preface  string // what a further question must begin with
 	batch    *batch // the plan being carried out, nil for none
+
+	only []string // tools the rest of the turn may use; nil: any
 }
 
 func (a *Agent) newTurn(s *session, sig proto.Signal, replyTo sexp.Value) *turn {
@@ -245,7 +247,7 @@ func (t *turn) cause(proposer string) proto.Cause {
 func (t *turn) facts() gate.Facts {
 	sig := t.sig
 	sig.Taint = sig.Taint.Join(t.s.taint)
-	return gate.Facts{Now: t.a.Now(), Signal: sig, Said: append([]string(nil), t.s.said...), Seen: append([]string(nil), t.s.seen...), World: t.a.World}
+	return gate.Facts{Now: t.a.Now(), Signal: sig, Said: append([]string(nil), t.s.said...), Seen: append([]string(nil), t.s.seen...), Only: t.only, World: t.a.World}
 }
 
 // judge decides the action. What may be done is decided once more, and recorded,
@@ -349,6 +351,7 @@ func (t *turn) carryOut(ctx context.Context, r gate.Ruling) (out act.Outcome, ok
 	if err != nil {
 		out = act.Failed("%s was not carried out: %v", r.Action().Name(), err)
 	}
+	t.only = gate.Narrow(t.only, out.Only)
 	t.planDone(out)
 	t.status("ACTED")
 	if err := t.a.Journal.Note(t.outcomeEntry(id, out)); err != nil {

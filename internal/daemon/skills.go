@@ -129,7 +129,7 @@ func (d *Daemon) guideTool(there []string) act.Tool {
 			if err != nil {
 				return act.Failed("%v", err), nil
 			}
-			return act.Outcome{OK: true, Text: g.Told(there), Taint: proto.Taint{Untrusted: true}}, nil
+			return act.Outcome{OK: true, Text: g.Told(there), Taint: proto.Taint{Untrusted: true}, Only: g.Allowed(there)}, nil
 		},
 	}
 }

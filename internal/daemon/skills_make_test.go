@@ -1,6 +1,7 @@
 package daemon_test
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"passepartout/internal/daemon"
+	"passepartout/internal/journal"
 	"passepartout/internal/proto"
 	"passepartout/internal/sexp"
 	"passepartout/internal/skill"
@@ -187,4 +189,84 @@ func TestAGuideThatAllowsAToolPermitsNothing(t *testing.T) {
 	if r := p.tool("capture", sexp.P(sexp.Keyword("TITLE"), "anything")); r.Payload.Word("STATUS") != "DENIED" || !strings.Contains(r.Payload.Text("TEXT"), "permissions.deny") {
 		t.Errorf("got %s", r.Payload)
 	}
+}
+
+// TestADisobedientModelIsHeldToTheGuideItFollows has a model read a guide and then use
+// what the guide does not name. It is refused until the turn has ended, and only then
+// free again; a second guide narrows further, and never widens.
+func TestADisobedientModelIsHeldToTheGuideItFollows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nine daemons: run by make test")
+	}
+	why := "This is the next step of the task."
+	read := func(name string) http.HandlerFunc {
+		return call("read-guide", map[string]any{"name": name, "explanation": why}, 1)
+	}
+	capture := call("capture", map[string]any{"title": "Buy screws", "explanation": why}, 1)
+	search := call("memory-search", map[string]any{"query": "boards", "explanation": why}, 1)
+	for name, c := range map[string]struct {
+		script  []http.HandlerFunc
+		refused int // proposals the gate of guides refused
+	}{
+		"no guide":                               {[]http.HandlerFunc{capture, speak("Done.")}, 0},
+		"a guide without a list":                 {[]http.HandlerFunc{read("free"), capture, speak("Done.")}, 0},
+		"outside the list":                       {[]http.HandlerFunc{read("careful"), capture, speak("Done.")}, 1},
+		"inside the list":                        {[]http.HandlerFunc{read("careful"), search, speak("Done.")}, 0},
+		"out, in, out again":                     {[]http.HandlerFunc{read("careful"), capture, search, capture, speak("Done.")}, 2},
+		"a free guide afterwards does not widen": {[]http.HandlerFunc{read("careful"), read("free"), capture, speak("Done.")}, 1},
+		"a second guide leaves what both name":   {[]http.HandlerFunc{read("careful"), read("noting"), search, capture, speak("Done.")}, 2},
+		"nothing that is here":                   {[]http.HandlerFunc{read("foreign"), search, speak("Done.")}, 1},
+		"a plan does not help":                   {[]http.HandlerFunc{read("careful"), plan(why), speak("Done.")}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newModel(t, func(n int, _ string) http.HandlerFunc {
+				if n > len(c.script) { // the turn that follows
+					return []http.HandlerFunc{capture, speak("Noted.")}[min(n-len(c.script)-1, 1)]
+				}
+				return c.script[n-1]
+			})
+			s := m.cloud(withSkills(t))
+			for guide, tools := range map[string]string{"free": "", "careful": "allowed-tools: memory-search, Read\n", "noting": "allowed-tools: capture\n", "foreign": "allowed-tools: mcp__x\n"} {
+				writeSkill(t, filepath.Join(s.SkillsDir, guide, "SKILL.md"), "---\nname: "+guide+"\ndescription: how to be "+guide+"\n"+tools+"---\nGo on.\n")
+			}
+			writeSkill(t, filepath.Join(s.MemexDir, "system/permissions.org"), "| tool | level |\n|---+---|\n| * | allow |\n")
+			p := open(t, s).connect()
+			want := sexp.Keyword("DONE")
+			if c.refused > 0 {
+				want = "DENIED" // the answer only reports the refusal
+			}
+			if r := p.request(say("main", "Put the boards in order.")); r.Payload.Word("STATUS") != want {
+				t.Errorf("the turn ended with %s", r.Payload)
+			}
+			if n := strings.Count(strings.Join(m.heard()[:len(c.script)], ""), "guide (guide.outside)"); (n > 0) != (c.refused > 0) {
+				t.Errorf("the model was told %d times of the guide, and should have been refused %d times", n, c.refused)
+			}
+			if r := p.request(say("main", "Now note the screws.")); r.Payload.Word("STATUS") != "DONE" { // it captures, which takes all rulings to the disk
+				t.Errorf("the next turn is still held to the guide: %s", r.Payload)
+			}
+			if got := outside(t, s); got != c.refused {
+				t.Errorf("%d rulings say guide.outside, want %d", got, c.refused)
+			}
+		})
+	}
+}
+
+// plan proposes a step outside the guide among others.
+func plan(why string) http.HandlerFunc {
+	step := map[string]any{"tool": "capture", "args": map[string]any{"title": "Buy screws"}, "explanation": why}
+	return call("plan", map[string]any{"steps": []any{step, step}, "explanation": why}, 1)
+}
+
+// outside counts the rulings in the journal that refuse because of a guide.
+func outside(t *testing.T, s daemon.Settings) (n int) {
+	t.Helper()
+	for e, err := range journal.Read(filepath.Join(s.StateDir, "journal")) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Body.Word("KIND") == "RULING" && strings.Contains(e.Body.Sub("TRACE").String(), "guide.outside") {
+			n++
+		}
+	}
+	return n
 }

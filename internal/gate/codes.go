@@ -38,6 +38,7 @@ var codes = []Code{
 	{"vault.leaves", "vault", Deny, false, "a reference to the vault stands in text that leaves or is stored"},
 	{"vault.unknown", "vault", Deny, false, "the vault has no such entry"},
 	{"vault.reference", "vault", Ask, true, "the action would use a credential"},
+	{"guide.outside", "guide", Deny, false, "the guide that is followed names other tools"},
 	{"rule.deny", "rules", Deny, false, "a rule of the user's forbids it"},
 	{"rule.ask", "rules", Ask, false, "a rule of the user's says to ask"},
 	{"policy.explanation", "policy", Deny, false, "the explanation is missing or too short"},

@@ -16,6 +16,7 @@ type Facts struct {
 	Signal proto.Signal
 	Said   []string // the requester's own words in this session, oldest first, without credentials
 	Seen   []string // addresses the session has read in what tools returned, see [Links]
+	Only   []string // tools this turn may use, because it follows a guide; nil: any
 	World  World    // nil: nothing exists and nothing is known
 
 	effect   proto.Effect // set by the chain from its catalog
@@ -171,6 +172,9 @@ func (r Ruling) Facts() sexp.Plist {
 	if len(f.Seen) > 0 {
 		p = p.With("SEEN", sexp.Strings(f.Seen))
 	}
+	if f.Only != nil {
+		p = p.With("ONLY", sexp.Strings(f.Only))
+	}
 	if f.approval != nil {
 		p = p.With("APPROVAL", f.approval.plist().List())
 	}
@@ -215,6 +219,9 @@ func factsOf(p sexp.Plist) (Facts, error) {
 	u, _ := p.Get("UNTRUSTED")
 	pr, _ := p.Get("PRIVATE")
 	f.Signal.Taint = proto.Taint{Untrusted: !sexp.IsNil(u), Private: !sexp.IsNil(pr)}
+	if _, ok := p.Get("ONLY"); ok {
+		f.Only = append([]string{}, texts(p, "ONLY")...)
+	}
 	f.approval = approvalOf(p.Sub("APPROVAL"))
 	if f.withheld, err = withheldOf(p); err != nil {
 		return Facts{}, err

@@ -10,7 +10,7 @@ import (
 )
 
 func TestTheStandardStackIsWholeAndInOrder(t *testing.T) {
-	want := "origin permissions vault rules policy " +
+	want := "origin permissions vault guide rules policy " +
 		"dispatcher/exposure dispatcher/impact dispatcher/lisp dispatcher/network dispatcher/privacy-tags dispatcher/privacy-text " +
 		"dispatcher/repl-lint dispatcher/secret-path dispatcher/self-build dispatcher/shell dispatcher/vault " +
 		"flow confine validator"

@@ -289,6 +289,7 @@ func standardGates(p Policy, v *proto.Vocabulary) []Gate {
 		originGate{},
 		newPermissions(p.Permissions),
 		standardGate{"vault", 600, s, judgeVault},
+		guideGate{},
 		standardGate{"rules", 550, s, judgeRules},
 		explainGate{},
 		standardGate{"dispatcher/lisp", 150, s, judgeLisp},

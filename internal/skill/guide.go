@@ -17,6 +17,22 @@ type Guide struct {
 	Tools       []string // the only ones it means to use; empty: it does not say
 }
 
+// toolNames cuts a list at commas and spaces, except those in parentheses.
+func toolNames(list string) []string {
+	depth := 0
+	return strings.FieldsFunc(list, func(r rune) bool {
+		switch r {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		case ',', ' ', '[', ']':
+			return depth <= 0
+		}
+		return false
+	})
+}
+
 // maxDescription is how much of a guide is told without being asked for.
 const maxDescription = 1024
 
@@ -48,7 +64,7 @@ func parseGuide(folder, file string, raw []byte) (Guide, error) {
 		case "description":
 			g.Description = value
 		case "allowed-tools":
-			g.Tools = strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' || r == '[' || r == ']' })
+			g.Tools = toolNames(value)
 		}
 	}
 	if !namePattern.MatchString(g.Name) {
@@ -60,22 +76,48 @@ func parseGuide(folder, file string, raw []byte) (Guide, error) {
 	return g, nil
 }
 
-// Told is the guide as a model reads it. Tools it names are those it means to use,
-// of those there are: following it takes fewer, and permits none that the gates
-// would not.
-func (g Guide) Told(there []string) string {
+// elsewhere are names that other agents' tools have, which guides use.
+var elsewhere = map[string]string{
+	"bash": "shell", "read": "read-file", "write": "write-file", "edit": "replace-in-file", "multiedit": "replace-in-file",
+	"grep": "search-files", "glob": "find-files", "ls": "list-directory", "webfetch": "web-fetch",
+}
+
+// Allowed are the tools the guide names, of those there are, each with what it says
+// in parentheses about its command. Nil means that it does not say; a guide that
+// names none that is here allows none.
+func (g Guide) Allowed(there []string) []string {
 	if len(g.Tools) == 0 {
-		return g.Text
+		return nil
 	}
-	var use []string
+	out := []string{}
 	for _, t := range g.Tools {
-		name, _, _ := strings.Cut(strings.ToLower(t), "(") // as in Bash(git:*)
-		if slices.Contains(there, name) && !slices.Contains(use, name) {
-			use = append(use, name)
+		name, rest, narrowed := strings.Cut(t, "(") // as in Bash(git:*)
+		name = strings.ToLower(name)
+		if to, ok := elsewhere[name]; ok {
+			name = to
+		}
+		if !slices.Contains(there, name) {
+			continue
+		}
+		if narrowed {
+			name += "(" + rest
+		}
+		if !slices.Contains(out, name) {
+			out = append(out, name)
 		}
 	}
-	if len(use) == 0 {
-		return g.Text + "\n\n[While you follow this guide, use no tools: none of those it names is here.]"
+	return out
+}
+
+// Told is the guide as a model reads it, with the tools it is held to while it
+// follows it.
+func (g Guide) Told(there []string) string {
+	use := g.Allowed(there)
+	switch {
+	case use == nil:
+		return g.Text
+	case len(use) == 0:
+		return g.Text + "\n\n[Until your answer use no tools: none of those this guide names is here.]"
 	}
-	return g.Text + "\n\n[While you follow this guide, use only these tools: " + strings.Join(use, ", ") + ". What they may do is decided as always.]"
+	return g.Text + "\n\n[Until your answer use only these tools: " + strings.Join(use, ", ") + ". What they may do is decided as always.]"
 }

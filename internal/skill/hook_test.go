@@ -183,8 +183,8 @@ func TestAGuideCanOnlyNarrow(t *testing.T) {
 	there := []string{"read-file", "shell", "capture"}
 	for _, c := range []struct{ tools, want string }{
 		{"", "The text."},
-		{"allowed-tools: Read-File, Bash(git:*), capture, capture\n", "The text.\n\n[While you follow this guide, use only these tools: read-file, capture. What they may do is decided as always.]"},
-		{"allowed-tools: [rm, sudo]\n", "The text.\n\n[While you follow this guide, use no tools: none of those it names is here.]"},
+		{"allowed-tools: Read-File, Bash(git:*), capture, capture\n", "The text.\n\n[Until your answer use only these tools: read-file, shell(git:*), capture. What they may do is decided as always.]"},
+		{"allowed-tools: [rm, sudo]\n", "The text.\n\n[Until your answer use no tools: none of those this guide names is here.]"},
 	} {
 		l, _ := open(t, map[string]string{"careful/SKILL.md": "---\nname: careful\ndescription: how to be careful\n" + c.tools + "---\nThe text.\n"})
 		g, err := l.Set().Guide("careful")
