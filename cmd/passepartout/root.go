@@ -71,7 +71,7 @@ a prompt. With input piped in, or words given, it answers on stdout.`,
 	root.AddCommand(
 		a.chatCommand(), a.sendCommand(), a.daemonCommand(), a.whyCommand(), a.journalCommand(),
 		a.approvalsCommand(), a.approveCommand(), a.denyCommand(), a.answerCommand(), a.configCommand(), a.versionCommand(),
-		a.modelsCommand(), a.costCommand(), a.promptCommand(),
+		a.modelsCommand(), a.costCommand(), a.promptCommand(), a.labelsCommand(),
 		a.checkCommand(), a.policyCommand(), a.orgCommand(), a.memoryCommand(), a.agendaCommand(),
 		a.lispCommand(), a.skillCommand(), a.tuiCommand(), a.undoCommand(), a.redoCommand(), a.doctorCommand(), a.recallCommand(), a.contextCommand(), a.focusCommand(), a.rulesCommand(),
 		a.scheduleCommand(), a.statusCommand(), a.gatewayCommand(), a.gardenerCommand(), a.scribeCommand(), a.changedCommand(),

@@ -63,7 +63,7 @@ func (m Memex) agenda(_ context.Context, c Call) (Outcome, error) {
 			day = it.Day
 			fmt.Fprintf(&b, "%s\n", day.Format("Monday 2 January 2006"))
 		}
-		taint = taint.Join(label(v, it.Object))
+		taint = taint.Join(m.label(v, it.Object))
 		fmt.Fprintf(&b, "  %s\n", agendaLine(it))
 		n++
 	}

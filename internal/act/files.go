@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"passepartout/internal/label"
 	"passepartout/internal/proto"
 	"passepartout/internal/sexp"
 	"passepartout/internal/undo"
@@ -28,6 +29,8 @@ type Files struct {
 	Skip func(path string) bool
 	// PrivateTags are the tags that keep a note on this machine.
 	PrivateTags []string
+	// Labels keeps the labels of what is written and is no note. Nil: nothing does.
+	Labels *label.Store
 }
 
 // maxFile is the largest file a tool reads.
@@ -280,6 +283,13 @@ func (f Files) change(ctx context.Context, c Call, tool string, do func(spot) (s
 	path, err := c.Path("FILEPATH")
 	if err != nil {
 		return Outcome{}, err
+	}
+	// First the label, then the text: the other way round a crash would leave text
+	// without it.
+	if !isNote(path) {
+		if err := f.Labels.Mark([]string{path}, turnOf(ctx).Taint); err != nil {
+			return Outcome{}, err
+		}
 	}
 	var said string
 	kept, err := f.History.keep(ctx, tool+" "+c.Text("FILEPATH"), []undo.Scope{around(path)}, true, func() error {

@@ -59,7 +59,7 @@ func (m Memex) relabel(t Turn, v *memory.View, o memory.Object, c Call) []memory
 // note is the text of a file a turn writes. Of an Org file the labels are part:
 // they stand in front, where all its headings inherit them.
 func (f Files) note(t Turn, path string, text []byte) []byte {
-	if !strings.HasSuffix(path, ".org") {
+	if !isNote(path) {
 		return text
 	}
 	var head []byte
@@ -77,6 +77,9 @@ func (f Files) note(t Turn, path string, text []byte) []byte {
 	}
 	return slices.Concat(text[:at], head, text[at:])
 }
+
+// isNote reports whether a file can say itself where its text came from.
+func isNote(path string) bool { return strings.HasSuffix(path, ".org") }
 
 // hasKeyword reports whether a line in front of the first heading has a keyword with
 // that word in its value.

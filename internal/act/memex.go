@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"passepartout/internal/label"
 	"passepartout/internal/memory"
 	"passepartout/internal/org"
 	"passepartout/internal/proto"
@@ -27,6 +28,9 @@ type Memex struct {
 	// Closed names files whose headings no action changes, whatever the gates were
 	// told of a heading that has moved since. Nil: none.
 	Closed func(path string) bool
+	// Labels are those of files that do not say themselves where their text came
+	// from: a command may have changed a note. Nil: there are none.
+	Labels *label.Store
 }
 
 // Holding are the files, by their whole path, in which the heading stands that an
@@ -156,7 +160,7 @@ func (m Memex) show(v *memory.View, objects []memory.Object, most int, full bool
 	var b strings.Builder
 	var taint proto.Taint
 	for _, o := range objects[:min(most, len(objects))] {
-		taint = taint.Join(label(v, o))
+		taint = taint.Join(m.label(v, o))
 		if full {
 			b.WriteString(strings.TrimRight(o.Subtree(), "\n") + "\n")
 			continue
@@ -170,8 +174,9 @@ func (m Memex) show(v *memory.View, objects []memory.Object, most int, full bool
 }
 
 // label is what reading an object does to a turn.
-func label(v *memory.View, o memory.Object) proto.Taint {
-	return proto.Taint{Private: v.PrivateObject(o), Untrusted: o.Origin() != ""}
+func (m Memex) label(v *memory.View, o memory.Object) proto.Taint {
+	t := m.Labels.Of(filepath.Join(m.Store.Root(), filepath.FromSlash(o.File)))
+	return t.Join(proto.Taint{Private: v.PrivateObject(o), Untrusted: o.Origin() != ""})
 }
 
 func (m Memex) find(_ context.Context, c Call) (Outcome, error) {
@@ -227,7 +232,7 @@ func (m Memex) search(_ context.Context, c Call) (Outcome, error) {
 	var b strings.Builder
 	var taint proto.Taint
 	for _, h := range hits {
-		taint = taint.Join(label(v, h.Object))
+		taint = taint.Join(m.label(v, h.Object))
 		b.WriteString(line(h.Object) + "\n")
 		if h.Line != "" {
 			b.WriteString("    " + h.Line + "\n")

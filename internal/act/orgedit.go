@@ -16,21 +16,22 @@ import (
 // Label is what reading a file does to a turn: the memex holds the user's own
 // words, some of them private, some from elsewhere. It is meant for [Files].
 func (m Memex) Label(path string) proto.Taint {
+	t := m.Labels.Of(path)
 	rel, err := filepath.Rel(m.Store.Root(), path)
 	if err != nil || !filepath.IsLocal(rel) {
-		return proto.Taint{Untrusted: true}
+		return t.Join(proto.Taint{Untrusted: true})
 	}
 	v := m.Store.View()
 	o, ok := v.File(filepath.ToSlash(rel))
 	if !ok {
-		return proto.Taint{} // no Org file: it has no tags and names no origin
+		return t // no Org file: it has no tags and names no origin
 	}
-	return proto.Taint{Private: v.Private(o.File), Untrusted: foreign(o)}
+	return t.Join(proto.Taint{Private: v.Private(o.File), Untrusted: foreign(o)})
 }
 
 // Secluded lists the files with private text in them. It is meant for [Shell].
 func (m Memex) Secluded() []string {
-	var out []string
+	out := m.Labels.Private()
 	v := m.Store.View()
 	for f := range v.Files() {
 		if v.Private(f) {

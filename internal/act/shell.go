@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"passepartout/internal/gate"
+	"passepartout/internal/label"
 	"passepartout/internal/proto"
 	"passepartout/internal/sandbox"
 	"passepartout/internal/sexp"
@@ -33,13 +34,17 @@ type Shell struct {
 	Dir        string          // where commands start
 	WriteRoots []string        // what they may change
 	Hidden     func() []string // what they must not see, looked for before each; nil: nothing
-	Secluded   func() []string // files of private text: what a command that opens one prints is private; nil: none
-	Env        map[string]string
-	History    History
-	Private    []netip.Prefix   // of this network that permitted hosts may lie in
-	Resolver   sandbox.Resolver // of permitted names; nil is the system's
-	Trials     string           // a directory of the agent's own for what commands change when tried
-	Trial      time.Duration    // how long a command may be tried before a person is asked; 0: never
+	// Secluded lists the files of private text, before each command: what one that
+	// opens such a file prints is private. Until done is called nobody else in this
+	// program opens them, or it would be held against the command. Nil: there are none.
+	Secluded func() (files []string, done func())
+	Env      map[string]string
+	History  History
+	Labels   *label.Store     // of what they change; nil: none are kept
+	Private  []netip.Prefix   // of this network that permitted hosts may lie in
+	Resolver sandbox.Resolver // of permitted names; nil is the system's
+	Trials   string           // a directory of the agent's own for what commands change when tried
+	Trial    time.Duration    // how long a command may be tried before a person is asked; 0: never
 }
 
 var _ Actuator = Shell{}
@@ -81,7 +86,9 @@ func (s Shell) Act(ctx context.Context, p gate.Permit) (Outcome, error) {
 		spec.Network = &sandbox.Network{Hosts: hosts, Private: s.Private, Resolver: s.Resolver}
 	}
 	if s.Secluded != nil {
-		spec.Watched = s.Secluded()
+		files, done := s.Secluded()
+		defer done()
+		spec.Watched = files
 	}
 	if out := turnOf(ctx).Output; out != nil {
 		spec.Sink = func(c sandbox.Chunk) { out(c.Data) }
@@ -122,6 +129,12 @@ func (s Shell) run(ctx context.Context, spec sandbox.Spec, files []gate.File, wh
 	o := shellOutcome(r)
 	o.Text += k.note
 	o.Changed = k.paths
+	// What a command prints is from outside, and what it writes need not be: without
+	// a network it had only this machine to read from.
+	taint := turnOf(ctx).Taint.Join(proto.Taint{Private: o.Taint.Private, Untrusted: len(r.Requests) > 0})
+	if err := s.Labels.Mark(k.paths, taint); err != nil {
+		o.Text += fmt.Sprintf("\n(%v.)", err)
+	}
 	return o
 }
 

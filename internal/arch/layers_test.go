@@ -20,7 +20,7 @@ const module = "passepartout"
 var layers = [][]string{
 	{"sexp", "org", "secret", "place", "host", "cron", "pattern", "durable", "powercut"},
 	{"proto", "lisp", "journal", "record", "config", "vault", "backup", "shell", "sandbox", "undo"},
-	{"gate", "memory", "memory/memorytest", "llm", "recall"},
+	{"gate", "memory", "memory/memorytest", "llm", "recall", "label"},
 	{"act", "skill", "fovea", "flight", "gardener", "scribe"},
 	{"agent", "pulse", "channel", "channel/channeltest", "guard"},
 	{"daemon", "tui", "acp"},
@@ -39,7 +39,7 @@ var powers = map[string]power{
 	"net/http": {[]string{"llm", "sandbox", "channel", "channel/channeltest", "recall", "daemon"}, "the network is reached only through a backend, a channel or the filtering proxy"},
 	"net":      {[]string{"daemon", "sandbox", "channel", "channel/channeltest", "cmd/passepartout"}, "sockets are opened at the edge"},
 	"os": {
-		[]string{"durable", "memory", "memory/memorytest", "act", "skill", "config", "journal", "record", "vault", "backup", "sandbox", "undo", "recall", "flight", "pulse", "channel", "channel/channeltest", "daemon", "tui", "powercut", "cmd/passepartout", "cmd/measure"},
+		[]string{"durable", "memory", "memory/memorytest", "act", "skill", "config", "journal", "record", "label", "vault", "backup", "sandbox", "undo", "recall", "flight", "pulse", "channel", "channel/channeltest", "daemon", "tui", "powercut", "cmd/passepartout", "cmd/measure"},
 		"languages, gates and the loop are pure",
 	},
 	"unsafe":                        {[]string{"sandbox", "powercut"}, "only a kernel interface needs it"},

@@ -42,6 +42,7 @@ import (
 	"passepartout/internal/fovea"
 	"passepartout/internal/gate"
 	"passepartout/internal/journal"
+	"passepartout/internal/label"
 	"passepartout/internal/llm"
 	"passepartout/internal/memory"
 	"passepartout/internal/proto"
@@ -106,6 +107,8 @@ type Daemon struct {
 	feed    *recall.Feed  // a provider's vectors for it; nil for none
 	gazes   *gazes        // where each session looks
 	undo    *undo.Store
+	labels  *label.Store        // of files that do not say themselves where their text came from
+	still   sync.RWMutex        // held for reading while a command runs that must not be blamed for what we open
 	skills  *skill.Library      // nil: none
 	level   func() gate.Sandbox // what this machine offers, found out once
 	policy  *policySource
@@ -188,6 +191,9 @@ func (d *Daemon) build(ctx context.Context) error {
 	if rec.Torn() {
 		d.log.Warn("the journal had a torn end", "recovery", rec.String())
 	}
+	if d.labels, err = label.Open(filepath.Join(d.s.StateDir, "labels")); err != nil {
+		return err
+	}
 	if d.memory, err = d.openMemory(ctx); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("there is no folder of notes at %s: make it, or set MEMEX_DIR to yours, or look around first with `passepartout --demo`", d.s.MemexDir)
@@ -228,6 +234,7 @@ func (d *Daemon) release() error {
 	if d.memory != nil {
 		errs = append(errs, d.memory.Close())
 	}
+	errs = append(errs, d.labels.Close())
 	if d.journal != nil {
 		errs = append(errs, d.talks.close(), d.journal.Close())
 	}

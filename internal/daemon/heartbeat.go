@@ -74,6 +74,10 @@ func (d *Daemon) checkIndex(context.Context) (string, error) {
 
 // checkIntegrity computes every hash of the memex again.
 func (d *Daemon) checkIntegrity(context.Context) (string, error) {
+	if !d.still.TryLock() {
+		return "a command is running: every file is read again at the next beat", nil
+	}
+	defer d.still.Unlock()
 	if ps := d.memory.Verify(); len(ps) > 0 {
 		return "", fmt.Errorf("%d places do not agree, the first: %s: %w", len(ps), ps[0].Path, ps[0].Err)
 	}

@@ -25,7 +25,7 @@ const inbox = "inbox/inbox.org"
 // openMemory reads the memex and follows what other programs do to it.
 func (d *Daemon) openMemory(ctx context.Context) (*memory.Store, error) {
 	m, err := memory.Open(ctx, d.s.MemexDir, memory.Options{
-		State: filepath.Join(d.s.StateDir, "memory"), Now: d.now, PrivacyTags: d.s.PrivacyTags, Changed: d.stir, Progress: d.reading(ctx),
+		State: filepath.Join(d.s.StateDir, "memory"), Now: d.now, PrivacyTags: d.s.PrivacyTags, Secluded: d.secluded, Changed: d.stir, Progress: d.reading(ctx),
 	})
 	if err != nil {
 		return nil, err
@@ -44,6 +44,20 @@ func (d *Daemon) openMemory(ctx context.Context) (*memory.Store, error) {
 		return nil, errors.Join(err, m.Close())
 	}
 	return m, nil
+}
+
+// secluded reports whether a file of the memex is private whatever its tags say.
+func (d *Daemon) secluded(file string) bool {
+	return d.labels.Of(filepath.Join(d.s.MemexDir, filepath.FromSlash(file))).Private
+}
+
+// watched lists what commands are watched for, and keeps the daemon's own look at
+// every file for after them.
+func (d *Daemon) watched(m act.Memex) func() ([]string, func()) {
+	return func() ([]string, func()) {
+		d.still.RLock()
+		return m.Secluded(), d.still.RUnlock
+	}
 }
 
 // assemble is the manifest: every actuator, tool, gate and engine of the product
@@ -154,15 +168,15 @@ func (d *Daemon) witness(p flight.Plan) (happened, known bool) {
 // actuators are all that can be done.
 func (d *Daemon) actuators() (*act.Table, error) {
 	history := act.History{Files: d.undo, Memory: d.memory}
-	memex := act.Memex{Store: d.memory, Now: d.now, Inbox: inbox, Find: d.mirror.Search, PrivateTags: d.s.PrivacyTags, Closed: d.closed}
-	files := act.Files{History: history, Label: d.label(memex), Skip: d.unreadable, PrivateTags: d.s.PrivacyTags}
+	memex := act.Memex{Store: d.memory, Now: d.now, Inbox: inbox, Find: d.mirror.Search, PrivateTags: d.s.PrivacyTags, Closed: d.closed, Labels: d.labels}
+	files := act.Files{History: history, Label: d.label(memex), Skip: d.unreadable, PrivateTags: d.s.PrivacyTags, Labels: d.labels}
 	ours := slices.Concat(files.Tools(), memex.Tools(), history.Tools(), act.Web{}.Tools(), act.Plain())
 	tools, err := act.NewToolbox(append(ours, d.skillTools(ours)...)...)
 	if err != nil {
 		return nil, err
 	}
 	shell := act.Shell{
-		Dir: d.s.MemexDir, WriteRoots: d.writeRoots(), Hidden: d.newSealer().paths, Secluded: memex.Secluded, History: history,
+		Dir: d.s.MemexDir, WriteRoots: d.writeRoots(), Hidden: d.newSealer().paths, Secluded: d.watched(memex), History: history, Labels: d.labels,
 		Trial: d.s.Trial, Trials: filepath.Join(d.s.StateDir, "trials"),
 	}
 	all := []act.Actuator{

@@ -52,6 +52,8 @@ var questions = []question{
 	{name: "sessions", waits: true, answer: answerSessions},
 	{name: "conversation", waits: true, answer: answerConversation},
 	{name: "tags", answer: answerTags},
+	{name: "labels", answer: answerLabels},
+	{name: "label-clear", answer: answerLabelClear},
 	{name: "complete", waits: true, answer: answerComplete},
 	{name: "garden", waits: true, answer: answerGarden},
 	{name: "scribe", waits: true, answer: answerScribe},

@@ -1,26 +1,116 @@
 package daemon_test
 
 import (
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"passepartout/internal/llm"
 )
 
+// heardOf counts the requests that carry a text.
+func (m *model) heardOf(text string) (n int) {
+	for _, b := range m.heard() {
+		if strings.Contains(b, text) {
+			n++
+		}
+	}
+	return n
+}
+
+const secretDiary = "#+FILETAGS: :@personal:\n* Monday\nThe canary sings.\n"
+
 func TestINV12ACommandDoesNotCarryAPrivateNoteToACloud(t *testing.T) {
-	for _, cmd := range []string{"cat diary.org", "grep -rh canary .", "cat d*", "python3 -c 'print(open(\"diary.org\").read())'", "head -c 999 $(ls | grep dia)", "cat ./../*/diary.org", "wc -c diary.org; tail -n 2 < diary.org", "tar cf - . | strings"} {
+	if testing.Short() {
+		t.Skip("long: run by make test")
+	}
+	for _, cmd := range []string{
+		"cat diary.org", "grep -rh canary .", "cat d*", "head -c 999 $(ls | grep dia)", "cat ./../*/diary.org",
+		"wc -c diary.org; tail -n 1 < diary.org", "tar cf - . | strings", "ln diary.org x; tail -n 1 x",
+		"cp diary.org y.txt; rm y.txt", "find . -name '*.org' -exec tail -n 1 {} +", "awk '/canary/' *.org", "sed -n 3p diary.org | rev | rev",
+	} {
 		t.Run(cmd, func(t *testing.T) {
+			t.Parallel()
 			m := newModel(t, inTurn(
 				call("shell", map[string]any{"cmd": cmd, "explanation": "The person asked to look at the files."}, 1),
 				speak("summary")))
 			s := m.cloud(settings(t))
 			s.PrivacyTags = []string{"@personal"}
-			write(t, s, "diary.org", "#+FILETAGS: :@personal:\n* Monday\nThe canary sings.\n")
+			write(t, s, "diary.org", secretDiary)
+			r := open(t, s).connect().request(say("main", "look at the files")).Payload
+			if m.heardOf("canary sings") > 0 || r.Word("STATUS") == "DONE" {
+				t.Errorf("ended %s", r)
+			}
+		})
+	}
+}
+
+func TestACommandThatOpensNoPrivateFileLeavesTheConversationFree(t *testing.T) {
+	m := newModel(t, inTurn(
+		call("shell", map[string]any{"cmd": "ls; wc -c plain.txt; cat plain.txt", "explanation": "The person asked to look at the files."}, 1),
+		speak("summary")))
+	s := m.cloud(settings(t))
+	s.PrivacyTags = []string{"@personal"}
+	write(t, s, "diary.org", secretDiary)
+	write(t, s, "plain.txt", "Nothing to hide.\n")
+	h := open(t, s)
+	if r := h.connect().request(say("main", "look at the files")).Payload; r.Text("TEXT") != "summary" || m.heardOf("Nothing to hide.") == 0 {
+		t.Errorf("ended %s", r)
+	}
+}
+
+// TestINV12PrivateTextIsPrivateInWhateverFileItIsWritten has a model on this machine
+// copy a private note in three ways, and then one in the cloud look for it.
+func TestINV12PrivateTextIsPrivateInWhateverFileItIsWritten(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: run by make test")
+	}
+	because := func(m map[string]any) map[string]any { m["explanation"] = "The person asked for this step."; return m }
+	for name, copies := range map[string][]map[string]any{
+		"a tool writes a file":          {{"tool": "read-file", "filepath": "diary.org"}, {"tool": "write-file", "filepath": "copy.txt", "content": "The canary sings."}},
+		"a command writes a file":       {{"tool": "shell", "cmd": "tail -n 1 diary.org > copy.txt"}},
+		"a command writes another note": {{"tool": "shell", "cmd": "tail -n 1 diary.org > copy.org"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var script []http.HandlerFunc
+			for _, c := range copies {
+				args := because(maps.Clone(c))
+				delete(args, "tool")
+				script = append(script, call(c["tool"].(string), args, 1))
+			}
+			local := newModel(t, onThisMachine(append(script, speak("copied"))...))
+			s := local.cloud(settings(t))
+			s.PrivacyTags = []string{"@personal"}
+			s.Models.Providers, s.Models.Cascade = []llm.Provider{{Name: "local", Model: "test"}}, []string{"local"}
+			write(t, s, "diary.org", secretDiary)
 			h := open(t, s)
-			r := h.connect().request(say("main", "look at the files")).Payload
-			t.Log(r.Word("STATUS"), r.Text("TEXT"))
-			for i, b := range m.heard() {
-				if strings.Contains(b, "canary sings") {
-					t.Errorf("request %d carries the note", i)
+			if r := h.connect().request(say("one", "copy it")).Payload; r.Text("TEXT") != "copied" {
+				t.Fatalf("ended %s", r)
+			}
+			found, err := filepath.Glob(filepath.Join(s.MemexDir, "copy.*"))
+			if err != nil || len(found) != 1 {
+				t.Fatalf("copies: %v %v", found, err)
+			}
+			if raw, err := os.ReadFile(found[0]); err != nil || !strings.Contains(string(raw), "canary sings") {
+				t.Fatalf("%s: %q %v", found[0], raw, err)
+			}
+			h.close()
+
+			base := filepath.Base(found[0])
+			for what, look := range map[string]map[string]any{
+				"read-file": {"filepath": base}, "search-files": {"path": ".", "pattern": "canary"}, "shell": {"cmd": "tail -n 1 " + base},
+			} {
+				cloud := newModel(t, inTurn(call(what, because(look), 1), speak("seen")))
+				c := cloud.cloud(s)
+				h := open(t, c)
+				r := h.connect().request(say("two "+what, "what is in the copy?")).Payload
+				if cloud.heardOf("canary sings") > 0 || r.Word("STATUS") == "DONE" {
+					t.Errorf("%s: ended %s, %d requests carry it", what, r, cloud.heardOf("canary sings"))
 				}
+				h.close()
 			}
 		})
 	}

@@ -30,6 +30,9 @@ type Options struct {
 	// PrivacyTags mark what must not leave the machine; "@personal" and
 	// "personal" and "private" if nil.
 	PrivacyTags []string
+	// Secluded names files, relative to the memex, whose text is private whatever
+	// their tags say. It is asked often and must not call the store. It may be nil.
+	Secluded func(file string) bool
 	// MaxFile is the size beyond which a file is not read; 64 MiB if zero.
 	MaxFile int64
 	// KeepHistory is how large the history may grow before old operations are
@@ -102,7 +105,7 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 		return nil, fmt.Errorf("memex: %w", err)
 	}
 	s := &Store{root: root, opt: o, disk: o.disk, overlays: map[string]overlay{}}
-	s.view.Store(&View{byPath: &pathIndex{map[string]int32{}}, ids: newIndex(), private: o.PrivacyTags, now: o.Now})
+	s.view.Store(&View{byPath: &pathIndex{map[string]int32{}}, ids: newIndex(), private: o.PrivacyTags, secluded: o.Secluded, now: o.Now})
 	log := ""
 	if o.State != "" {
 		s.state = filepath.Join(o.State, stateName(root))
@@ -527,7 +530,7 @@ func (s *Store) recordedChanges() *changeLog {
 func (v *View) with(cs []replacement) *View {
 	next := &View{
 		rev: v.rev + 1, files: slices.Clone(v.files), sorted: v.sorted, byPath: v.byPath, ids: v.ids,
-		count: v.count, changes: v.changes, private: v.private, now: v.now,
+		count: v.count, changes: v.changes, private: v.private, secluded: v.secluded, now: v.now,
 	}
 	paths := &pathIndex{v.byPath.m}
 	moved := false // files came or went

@@ -14,15 +14,16 @@ import (
 // View is the memex at one moment. It is immutable and safe for concurrent use;
 // holding one is a snapshot, and costs only the files that changed since.
 type View struct {
-	rev     uint64
-	files   []*node // by file number; nil where a file is gone
-	sorted  []int32 // file numbers in path order
-	byPath  *pathIndex
-	ids     *idIndex
-	count   int
-	changes *changeLog
-	private []string
-	now     func() time.Time
+	rev      uint64
+	files    []*node // by file number; nil where a file is gone
+	sorted   []int32 // file numbers in path order
+	byPath   *pathIndex
+	ids      *idIndex
+	count    int
+	changes  *changeLog
+	private  []string
+	secluded func(file string) bool // private without a tag; may be nil
+	now      func() time.Time
 }
 
 // pathIndex maps paths to file numbers; it is copied only when files come or go.
@@ -245,21 +246,31 @@ func (v *View) Tags(idOrPath string) []string {
 
 func (v *View) tagsOf(idOrPath string) (tags []string, found bool) {
 	if k, ok := v.byPath.m[idOrPath]; ok {
-		return v.files[k].everyTag(), true
+		return v.seclude(v.files[k].path, v.files[k].everyTag()), true
 	}
 	if o, ok := v.Lookup(idOrPath); ok {
-		return subtreeTags(o), true
+		return v.seclude(o.File, subtreeTags(o)), true
 	}
 	dir := strings.TrimSuffix(idOrPath, "/") + "/"
 	for _, k := range v.sorted {
 		if n := v.files[k]; dir == "./" || strings.HasPrefix(n.path, dir) {
 			found = true
-			tags = append(tags, n.everyTag()...)
+			tags = append(tags, v.seclude(n.path, n.everyTag())...)
 		}
 	}
 	slices.Sort(tags)
 	return slices.Compact(tags), found
 }
+
+// seclude adds a privacy tag to the tags of a file that is private without one.
+func (v *View) seclude(file string, tags []string) []string {
+	if len(v.private) == 0 || !v.secludes(file) || slices.Contains(tags, v.private[0]) {
+		return tags
+	}
+	return append(slices.Clone(tags), v.private[0])
+}
+
+func (v *View) secludes(file string) bool { return v.secluded != nil && v.secluded(file) }
 
 func (n *node) everyTag() []string {
 	var all []string
@@ -302,5 +313,5 @@ func (v *View) anyPrivate(tags []string) bool {
 }
 
 // PrivateObject reports whether the object itself, not what lies below it,
-// carries a privacy tag.
-func (v *View) PrivateObject(o Object) bool { return v.anyPrivate(o.AllTags) }
+// carries a privacy tag, or its file is private without one.
+func (v *View) PrivateObject(o Object) bool { return v.anyPrivate(o.AllTags) || v.secludes(o.File) }
