@@ -3,6 +3,7 @@ package agent
 import (
 	"strings"
 	"sync"
+	"time"
 
 	"passepartout/internal/gate"
 	"passepartout/internal/proto"
@@ -13,7 +14,14 @@ import (
 const (
 	heldBack = 256 // bytes that are judged and not yet shown
 	stepSize = 80  // bytes that must be new before it is judged again
-	stepPart = 16  // and this part of it, so that a long answer is not judged over and over
+)
+
+// All of an answer is judged again for each showing, which takes the longer the more
+// has come. So judging may take this part of the time, and so much in advance: short
+// answers are never held up, and a long one never takes more of a processor.
+const (
+	judgingPart  = 0.4
+	judgingAhead = 50 * time.Millisecond
 )
 
 // A stream shows an answer while it is being written, and nothing of it that the
@@ -27,11 +35,17 @@ const (
 type stream struct {
 	allow func(text string) bool
 	show  func(text string)
+	now   func() time.Time // nil: the clock
 
 	mu     sync.Mutex // guards what follows
 	text   strings.Builder
+	prose  int // how much of it certainly is
+	looked int // how far sentences were looked for
+	edge   int // where the last of them ends
 	shown  int
 	judged int
+	began  time.Time
+	spent  time.Duration // judging
 	closed bool
 }
 
@@ -44,20 +58,36 @@ func (s *stream) delta(piece string) {
 	}
 	s.text.WriteString(piece)
 	text := s.text.String()
-	if len(text)-s.judged < max(stepSize, len(text)/stepPart) {
+	if len(text)-s.judged < stepSize {
 		return
 	}
-	end := showable(text)
+	at := s.clock()
+	if s.began.IsZero() {
+		s.began = at
+	}
+	if s.spent > judgingAhead+time.Duration(judgingPart*float64(at.Sub(s.began))) {
+		return
+	}
+	end := s.showable(text)
 	if end <= s.shown {
 		return
 	}
 	s.judged = len(text)
-	if !s.allow(text) {
+	allowed := s.allow(text)
+	s.spent += s.clock().Sub(at)
+	if !allowed {
 		s.closed = true
 		return
 	}
 	s.show(text[s.shown:end])
 	s.shown = end
+}
+
+func (s *stream) clock() time.Time {
+	if s.now != nil {
+		return s.now()
+	}
+	return time.Now()
 }
 
 // close ends the stream and returns what was shown.
@@ -69,29 +99,29 @@ func (s *stream) close() string {
 }
 
 // showable is how much of an unfinished answer is certainly prose and ends with a
-// sentence.
-func showable(text string) int {
+// sentence. What was looked at stays as it was found, and is not looked at again.
+func (s *stream) showable(text string) int {
 	limit := len(text) - heldBack
-	if limit <= 0 {
-		return 0
-	}
-	for at := 0; at < limit; {
-		line := text[at:]
-		if i := strings.IndexByte(line, '\n'); i >= 0 {
-			line = line[:i+1]
-		}
+	for s.prose < limit {
+		line := text[s.prose:]
+		i := strings.IndexByte(line, '\n')
 		if mayPropose(line) {
-			limit = at
+			limit = s.prose
 			break
 		}
-		at += len(line)
+		if i < 0 {
+			break // its beginning is prose, and the rest of it may still come
+		}
+		s.prose += i + 1
 	}
-	for i := limit - 1; i > 0; i-- {
+	for i := limit - 1; i >= max(1, s.looked); i-- {
 		if text[i] == '\n' || text[i] == ' ' && strings.IndexByte(".!?:", text[i-1]) >= 0 {
-			return i + 1
+			s.edge = i + 1
+			break
 		}
 	}
-	return 0
+	s.looked = max(s.looked, limit)
+	return s.edge
 }
 
 // mayPropose reports whether a line could begin something that is not prose.
