@@ -358,7 +358,8 @@ Without one it is shown in the chat buffer."
       (:request (passepartout--edit-request payload session))
       (:log (if (eq (plist-get payload :action) :error)
                 (message "Passepartout refused a message: %s" (plist-get payload :text))
-              (dolist (c chats) (with-current-buffer c (passepartout--note (plist-get payload :text))))))
+              (dolist (c (if session chats (passepartout--chat-buffers)))
+                (with-current-buffer c (passepartout--note (plist-get payload :text))))))
       (type
        (when (and (eq type :event) (eq (plist-get payload :action) :approval-required))
          (passepartout--asked payload turn))
@@ -369,6 +370,8 @@ Without one it is shown in the chat buffer."
   "Show a frame of TYPE with PAYLOAD of TURN, all of MESSAGE, in this chat."
   (pcase type
     (:status
+     (when-let ((said (plist-get payload :said))) ; with another client
+       (passepartout--entry-set (passepartout--open-entry "You" 'passepartout-you) (passepartout--org said)))
      (setq passepartout--busy
            (pcase (plist-get payload :status)
              (:perceived "thinking") (:reasoned "acting") (:requires-approval "waiting for you")))

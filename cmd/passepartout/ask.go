@@ -55,15 +55,23 @@ func hidden(tty *os.File, prompt io.Writer, what string) (string, error) {
 // credential is the name under which a service manager hands in the passphrase.
 const credential = "vault-passphrase"
 
+// passphraseFile holds the vault's passphrase, "" for none: the file the settings
+// name, or the credential a service manager passes on.
+func (a *app) passphraseFile(cfg *config.Config) string {
+	if cfg.VaultPassFile != "" {
+		return cfg.VaultPassFile
+	}
+	if dir := a.getenv("CREDENTIALS_DIRECTORY"); filepath.IsAbs(dir) && exists(filepath.Join(dir, credential)) {
+		return filepath.Join(dir, credential)
+	}
+	return ""
+}
+
 // passphrase is how the vault's passphrase can be had: from the file the settings
 // name, from the service manager, or from the person at the terminal. It is nil
 // where there is none of these.
 func (a *app) passphrase(cfg *config.Config) func(again bool) (string, error) {
-	file := cfg.VaultPassFile
-	if dir := a.getenv("CREDENTIALS_DIRECTORY"); file == "" && filepath.IsAbs(dir) && exists(filepath.Join(dir, credential)) {
-		file = filepath.Join(dir, credential)
-	}
-	if file != "" {
+	if file := a.passphraseFile(cfg); file != "" {
 		return func(bool) (string, error) { return readPassphrase(file) }
 	}
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"passepartout/internal/channel"
 	"passepartout/internal/config"
 	"passepartout/internal/daemon"
 	"passepartout/internal/flight"
@@ -261,26 +262,39 @@ func (a *app) health(ctx context.Context, socket string) (proto.Message, error) 
 	return c.exchange(proto.Message{Kind: proto.Request, Payload: sexp.P(sexp.Keyword("ACTION"), sexp.Keyword("HEALTH-CHECK"))}, nil)
 }
 
-// gatewayFindings look at the channels that are configured, and whether Signal's
-// daemon is where it should be.
+// tryChannel looks at a channel's settings, and whether what it needs on this
+// machine is there.
+func tryChannel(ctx context.Context, s channel.Service, cfg *config.Config) error {
+	if s.Check != nil {
+		if err := s.Check(cfg.Channel); err != nil {
+			return err
+		}
+	}
+	if !s.Linked(cfg.Channel) {
+		return nil
+	}
+	c, err := s.Open(cfg.Channel)
+	if err != nil {
+		return err
+	}
+	p, ok := c.(channel.Prober)
+	if !ok || !s.Local {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, helloTime)
+	defer cancel()
+	if _, err := p.Probe(ctx); err != nil {
+		return fmt.Errorf("%s is set, and nobody answers: %w", s.Keys[0].Name, err)
+	}
+	return nil
+}
+
+// gatewayFindings look at the channels that are configured.
 func gatewayFindings(ctx context.Context, cfg *config.Config) []finding {
 	var out []finding
-	if cfg.TelegramWebhook != "" && cfg.TelegramListen == "" {
-		out = append(out, bad("gateways.telegram", "TELEGRAM_WEBHOOK_URL is set and TELEGRAM_WEBHOOK_LISTEN is not: nothing that Telegram delivers arrives"))
-	}
-	if cfg.SignalAccount != "" {
-		network := "tcp"
-		if filepath.IsAbs(cfg.SignalCLI) {
-			network = "unix"
-		}
-		ctx, cancel := context.WithTimeout(ctx, helloTime)
-		defer cancel()
-		var d net.Dialer
-		conn, err := d.DialContext(ctx, network, cfg.SignalCLI)
-		if err != nil {
-			out = append(out, bad("gateways.signal", "SIGNAL_ACCOUNT is set, and no signal-cli answers at %s: %v", cfg.SignalCLI, err))
-		} else {
-			conn.Close()
+	for _, s := range channel.Services() {
+		if err := tryChannel(ctx, s, cfg); err != nil {
+			out = append(out, bad("gateways."+s.Name, "%v", err))
 		}
 	}
 	if len(out) == 0 {

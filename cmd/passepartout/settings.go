@@ -145,9 +145,7 @@ func (a *app) settings(cfg *config.Config, idle time.Duration) daemon.Settings {
 	for name, key := range cfg.Keys {
 		secrets[name] = key.Reveal()
 	}
-	if cfg.TelegramToken.IsSet() {
-		secrets["telegram"] = cfg.TelegramToken.Reveal()
-	}
+	maps.Copy(secrets, channelSecrets(cfg))
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(cfg.LogLevel)); err != nil {
 		level = slog.LevelInfo
@@ -161,7 +159,7 @@ func (a *app) settings(cfg *config.Config, idle time.Duration) daemon.Settings {
 		PrivacyTags: cfg.PrivacyTags, Hosts: cfg.AllowHosts, WriteRoots: cfg.WriteRoots,
 		Hidden: []string{cfg.ConfigDir, cfg.DataDir}, Secrets: secrets,
 		Approvers:   flight.Approvers{Channels: cfg.Approvers, Elsewhere: cfg.ApproveFrom == "elsewhere"},
-		ApprovalTTL: cfg.ApprovalExpiry, IdleExit: idle, Channels: channelSettings(cfg), NotifySocket: a.getenv("NOTIFY_SOCKET"),
+		ApprovalTTL: cfg.ApprovalExpiry, IdleExit: idle, Channels: a.channelSettings(cfg), NotifySocket: a.getenv("NOTIFY_SOCKET"),
 		UndoBytes: int64(cfg.UndoMB) << 20, UndoFile: int64(cfg.UndoFileMB) << 20, Trial: time.Duration(cfg.TrySeconds) * time.Second,
 		Log: slog.New(slog.NewTextHandler(a.errw, &slog.HandlerOptions{Level: level})),
 	}

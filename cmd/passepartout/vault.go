@@ -245,13 +245,18 @@ func (a *app) withVault(cfg *config.Config) (_ *config.Config, values map[string
 	return &full, values, err
 }
 
-// withKeys adds the vault's keys to the settings where that needs nobody.
-func (a *app) withKeys(cfg *config.Config) *config.Config {
+// unaskedVault is the vault as it can be opened where nobody is asked anything.
+func (a *app) unaskedVault(cfg *config.Config) vault.Place {
 	place := vault.Place{Dir: cfg.ConfigDir, Ring: vault.SystemRing(a.environ)}
-	if file := cfg.VaultPassFile; file != "" {
+	if file := a.passphraseFile(cfg); file != "" {
 		place.Passphrase = func(bool) (string, error) { return readPassphrase(file) }
 	}
-	v, err := vault.Open(place)
+	return place
+}
+
+// withKeys adds the vault's keys to the settings where that needs nobody.
+func (a *app) withKeys(cfg *config.Config) *config.Config {
+	v, err := vault.Open(a.unaskedVault(cfg))
 	if err != nil {
 		return cfg
 	}

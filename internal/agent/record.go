@@ -127,6 +127,16 @@ func (t *turn) status(s sexp.Keyword) {
 	t.emit(proto.Status, sexp.P(sexp.Keyword("STATUS"), s))
 }
 
+// perceived tells a session's clients that its turn has begun. Those who did not
+// say it themselves learn what was said, and over which channel.
+func (t *turn) perceived() {
+	p := sexp.P(sexp.Keyword("STATUS"), sexp.Keyword("PERCEIVED"))
+	if t.sig.Sensor() == "user-input" && t.sig.Depth == 0 {
+		p = p.With("SAID", sexp.String(t.a.Redact(t.sig.Text()))).With("OVER", sexp.String(t.sig.Origin.Channel))
+	}
+	t.emit(proto.Status, p)
+}
+
 func (t *turn) ask(q Question) {
 	t.emit(proto.Event, t.a.clean(q.Plist()).With("ACTION", sexp.Keyword("APPROVAL-REQUIRED")))
 }

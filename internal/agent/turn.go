@@ -128,7 +128,7 @@ func (t *turn) perceive(ctx context.Context) phase {
 		t.finish(Failed, fmt.Sprintf("The journal cannot be written, so nothing is done: %v.", err))
 		return done
 	}
-	t.status("PERCEIVED")
+	t.perceived()
 	if t.sig.Sensor() == "heartbeat" {
 		t.finish(Done, "")
 		return done

@@ -4,7 +4,8 @@
 // The central types:
 //
 //   - [Channel] is the contract: receive, send, edit, ask. A new service is one
-//     file that implements it; [Telegram] and [Signal] are the two there are.
+//     file that implements it and a row in [Services]; [Telegram] and [Signal] are
+//     the two there are.
 //   - [Gateway] is the common core over one channel: who is known, what has been
 //     taken, what is still to be said, what is being asked. It makes signals of
 //     messages and messages of replies, and decides nothing itself: gates and
@@ -40,8 +41,9 @@ import (
 type Channel interface {
 	// Receive hands over what arrives, in order, from a cursor on, until the
 	// context ends or something breaks. What take has accepted is on disk and
-	// may be acknowledged to the service; after an error of take it may not.
-	Receive(ctx context.Context, cursor string, take func(Incoming) error) error
+	// may be acknowledged to the service; after an error of take it may not. Up
+	// is called whenever the service has shown that it listens to us.
+	Receive(ctx context.Context, cursor string, up func(), take func(Incoming) error) error
 	// Send puts a new message into a conversation and returns what it is called.
 	Send(ctx context.Context, chat, text string) (ref string, err error)
 	// Edit replaces the text of a message sent before, and takes away the means
@@ -65,6 +67,11 @@ type (
 	// A Prober can say whether the service knows us, and as whom.
 	Prober interface {
 		Probe(ctx context.Context) (string, error)
+	}
+	// An Accounted channel can say whose account it speaks for. What a service
+	// numbers, it numbers for one account.
+	Accounted interface {
+		Account() string
 	}
 	// A Reader can tell a sender that a message is safely kept.
 	Reader interface {
@@ -137,6 +144,8 @@ type Question struct {
 const (
 	wordYes = "/approve"
 	wordNo  = "/deny"
+	// wordOpen asks what waits.
+	wordOpen = "/approvals"
 )
 
 // A WaitError says that a service wants to be left alone for a while.

@@ -31,21 +31,22 @@ const (
 // Options are what a gateway is put together from. All but Keep, Delay and
 // Step are required.
 type Options struct {
-	Name    string  // of the channel, as it stands in origins: "telegram"
-	Channel Channel // the service
-	MaxText int     // the longest message it takes, in UTF-16 units
-	Dir     string  // where the gateway's memory lies
+	Name    string // of the service, as it stands in origins: "telegram"
+	MaxText int    // the longest message it takes, in UTF-16 units
+	Dir     string // where the gateway's memory lies
 
 	Submit    func(proto.Signal) error                            // hands a signal to the agent
 	Interrupt func(session string) bool                           // stops what a session does
 	Answer    func(token string, a flight.Answer) (string, error) // answers a question
 	Plan      func(token string) (flight.Plan, bool)              // a plan as it stands now
+	Open      func() []flight.Plan                                // all that wait for an answer
 	Became    func(turn proto.ID) (b Became, token string)        // what a turn of an earlier life became
 	Journal   func(sexp.Plist) error                              // records what happened
 	Redact    func(string) string                                 // takes credentials out of what is kept
 	Screen    func(string) string                                 // takes out what may not leave the machine
 	Keep      func(ctx context.Context, f Kept) (string, error)   // puts a file into the inbox; nil: files are refused
 	Approver  func(proto.Origin) bool                             // is to be shown questions others raised
+	Tell      func(text string)                                   // shows the owner, on this machine, what was refused
 	Now       func() time.Time
 	Log       *slog.Logger
 	Delay     time.Duration     // after the first failure of a call; 0 is a second
@@ -63,11 +64,11 @@ type Kept struct {
 }
 
 func (o Options) check() error {
-	if o.Name == "" || o.Channel == nil || o.Dir == "" || o.MaxText < minText {
-		return fmt.Errorf("gateway %q: want a name, a channel, a directory and messages of at least %d characters", o.Name, minText)
+	if o.Name == "" || o.Dir == "" || o.MaxText < minText {
+		return fmt.Errorf("gateway %q: want a name, a directory and messages of at least %d characters", o.Name, minText)
 	}
-	if o.Submit == nil || o.Interrupt == nil || o.Answer == nil || o.Plan == nil || o.Became == nil || o.Journal == nil ||
-		o.Redact == nil || o.Screen == nil || o.Approver == nil || o.Now == nil || o.Log == nil {
+	if o.Submit == nil || o.Interrupt == nil || o.Answer == nil || o.Plan == nil || o.Open == nil || o.Became == nil || o.Journal == nil ||
+		o.Redact == nil || o.Screen == nil || o.Approver == nil || o.Tell == nil || o.Now == nil || o.Log == nil {
 		return fmt.Errorf("gateway %q is missing a part", o.Name)
 	}
 	return nil
@@ -87,28 +88,43 @@ const (
 	fetching   = 10 * time.Minute
 )
 
-// A Gateway connects one channel with the agent. It is safe for concurrent use.
+// A Gateway connects one service with the agent. Its memory lasts as long as it
+// runs; the service itself may be linked and unlinked meanwhile. It is safe for
+// concurrent use.
 type Gateway struct {
 	o     Options
 	store *store
+	ready chan struct{} // closed when what an earlier life left was taken up
+	using chan struct{} // holds one while a service is linked, and at the end
 
 	inbox  chan struct{} // a token when a message waits
 	outbox chan struct{} // a token when there is something to send or show
 	heard  chan struct{} // a token when something was heard
 
-	mu     sync.Mutex // guards what follows
-	queue  []heard
-	closed bool // nothing more is heard
-	stuck  bool // nothing can be recorded any more
-	status Status
+	mu      sync.Mutex // guards what follows
+	channel Channel    // the service; nil while it is not linked
+	queue   []heard
+	closed  bool // nothing more is heard
+	stuck   bool // nothing can be recorded any more
+	status  Status
 }
+
+// States of a gateway.
+const (
+	Unlinked   = "not linked"
+	Connecting = "connecting" // nothing was heard of the service yet
+	Connected  = "connected"
+	Waiting    = "waiting" // something went wrong; it is tried again
+)
 
 // A Status says how a gateway is doing.
 type Status struct {
 	Name      string
-	State     string // "off", "starting", "listening", "waiting"
-	Problem   string // why it is waiting
+	State     string
 	Since     time.Time
+	Problem   string    // why it is waiting
+	Failure   string    // what last went wrong, also when it works again
+	Failed    time.Time // when
 	Heard     time.Time // when something last came in
 	Waiting   int       // messages taken and not answered
 	Unsent    int       // messages not delivered yet
@@ -130,8 +146,9 @@ func New(o Options) (*Gateway, error) {
 		return nil, err
 	}
 	return &Gateway{
-		o: o, store: st, inbox: make(chan struct{}, 1), outbox: make(chan struct{}, 1), heard: make(chan struct{}, 1),
-		status: Status{Name: o.Name, State: "starting", Since: o.Now()},
+		o: o, store: st, ready: make(chan struct{}), using: make(chan struct{}, 1),
+		inbox: make(chan struct{}, 1), outbox: make(chan struct{}, 1), heard: make(chan struct{}, 1),
+		status: Status{Name: o.Name, State: Unlinked, Since: o.Now()},
 	}, nil
 }
 
@@ -144,24 +161,75 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Run serves until the context ends. Everything it started has ended when it
-// returns; what was not finished is on disk.
+// Run keeps the gateway's memory until the context ends: what the agent says is
+// recorded, whether or not the service is linked at that moment. What was not
+// finished is on disk when it returns.
 func (g *Gateway) Run(ctx context.Context) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
 	if err := g.takeUp(); err != nil {
 		return errors.Join(err, g.store.close())
 	}
+	close(g.ready)
+	g.hearing(ctx)
+	g.using <- struct{}{} // a service that is linked writes to the memory
+	defer func() { <-g.using }()
+	return g.store.close()
+}
+
+// Serve links a service until the context ends, which must be no later than that
+// of Run. One is linked at a time. Everything it started has ended when it returns.
+func (g *Gateway) Serve(ctx context.Context, c Channel) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-g.ready:
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case g.using <- struct{}{}:
+	}
+	defer func() { <-g.using }()
+	if err := g.adopt(c); err != nil {
+		return err
+	}
+	g.use(c, Connecting)
 	var wg sync.WaitGroup
-	for _, part := range []func(context.Context){g.receive, g.work, g.hearing, g.send} {
+	for _, part := range []func(context.Context){g.receive, g.work, g.send} {
 		wg.Go(func() { part(ctx) })
 	}
 	wg.Wait()
+	g.use(nil, Unlinked)
+	return nil
+}
+
+// adopt takes note whose account is linked. Another one than before numbers its
+// messages anew.
+func (g *Gateway) adopt(c Channel) error {
+	a, ok := c.(Accounted)
+	if !ok || a.Account() == "" {
+		return nil
+	}
+	return g.store.do(func(s *state) []sexp.Plist {
+		if s.account == a.Account() {
+			return nil
+		}
+		return []sexp.Plist{rec(recAccount, sexp.Keyword("ID"), a.Account())}
+	})
+}
+
+func (g *Gateway) use(c Channel, state string) {
 	g.mu.Lock()
-	g.closed = true
-	g.status.State, g.status.Since = "off", g.o.Now()
+	g.channel = c
 	g.mu.Unlock()
-	return g.store.close()
+	g.tell(state, nil)
+}
+
+// service is the service that is linked, nil for none. To the parts of Serve it
+// is never nil.
+func (g *Gateway) service() Channel {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.channel
 }
 
 // Close lets go of the gateway's memory. A gateway that was run needs none.
@@ -178,9 +246,8 @@ func (g *Gateway) receive(ctx context.Context) {
 			cursor = ""
 		}
 		started := g.o.Now()
-		g.tell("listening", nil)
 		worked := false
-		err := g.o.Channel.Receive(ctx, cursor, func(in Incoming) error {
+		err := g.service().Receive(ctx, cursor, func() { g.tell(Connected, nil) }, func(in Incoming) error {
 			err := g.take(ctx, in)
 			worked = worked || err == nil
 			return err
@@ -195,7 +262,7 @@ func (g *Gateway) receive(ctx context.Context) {
 			delay = g.o.Delay
 		}
 		wait := g.waitFor(err, delay)
-		g.tell("waiting", err)
+		g.tell(Waiting, err)
 		g.o.Log.Warn("a channel broke", "channel", g.o.Name, "again in", wait, "error", err)
 		pause(ctx, wait)
 		delay = min(2*delay, maxDelay)
@@ -220,7 +287,8 @@ func (g *Gateway) tell(state string, err error) {
 	defer g.mu.Unlock()
 	g.status.Problem = ""
 	if err != nil {
-		g.status.Problem = err.Error()
+		g.status.Problem = line(g.o.Redact(err.Error()), 300)
+		g.status.Failure, g.status.Failed = g.status.Problem, g.o.Now()
 	}
 	if g.status.State != state {
 		g.status.State, g.status.Since = state, g.o.Now()
@@ -245,7 +313,11 @@ func (g *Gateway) Status() Status {
 
 // Probe asks the service whether it knows us.
 func (g *Gateway) Probe(ctx context.Context) (string, error) {
-	p, ok := g.o.Channel.(Prober)
+	c := g.service()
+	if c == nil {
+		return "", fmt.Errorf("%s is not linked", g.o.Name)
+	}
+	p, ok := c.(Prober)
 	if !ok {
 		return "", fmt.Errorf("%s cannot be probed", g.o.Name)
 	}

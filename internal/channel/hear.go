@@ -82,11 +82,15 @@ func (g *Gateway) digestHeard(m proto.Message) error {
 		text, _, _ = strings.Cut(text, "\n")
 		text += " That is to be seen on your machine."
 	}
+	linked := g.service() != nil
 	err := g.store.do(func(s *state) []sexp.Plist {
 		in, waiting, ours := g.whose(s, turn)
 		switch {
 		case m.Kind == proto.Event:
 			token := m.Payload.Text("TOKEN")
+			if !ours && !linked { // nobody could be asked there
+				return nil
+			}
 			if !ours {
 				return g.askApprovers(s, token)
 			}
@@ -167,7 +171,7 @@ func (g *Gateway) answer(ctx context.Context, t taken, peer Peer) {
 
 // touched answers the touch of a button, as far as the service can.
 func (g *Gateway) touched(ctx context.Context, in Incoming, text string) {
-	toucher, ok := g.o.Channel.(Toucher)
+	toucher, ok := g.service().(Toucher)
 	if !ok || in.Touch == "" {
 		return
 	}

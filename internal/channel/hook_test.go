@@ -62,7 +62,7 @@ func TestAWebhookTakesWhatHasTheSecretAndAnswersWhenItIsKept(t *testing.T) {
 	room.Store(true)
 	ended := make(chan error, 1)
 	receive := func() {
-		ended <- tg.Receive(ctx, "", func(in channel.Incoming) error {
+		ended <- tg.Receive(ctx, "", func() {}, func(in channel.Incoming) error {
 			if !room.Load() {
 				return full
 			}
@@ -106,7 +106,7 @@ func TestAWebhookTakesWhatHasTheSecretAndAnswersWhenItIsKept(t *testing.T) {
 	for _, listen := range []string{"0.0.0.0:9106", "example.org:80", ""} {
 		tg, err := channel.NewTelegram(channel.TelegramOptions{Token: channeltest.Token, URL: srv.URL, Webhook: "https://example.org", Listen: listen})
 		if err == nil {
-			err = tg.Receive(t.Context(), "", nil)
+			err = tg.Receive(t.Context(), "", func() {}, nil)
 		}
 		if err == nil {
 			t.Errorf("a listener on %q is accepted", listen)

@@ -27,7 +27,11 @@ func (g *Gateway) take(ctx context.Context, in Incoming) error {
 		in.Text = strings.ToValidUTF8(in.Text[:maxIn], "") + "\n[the rest of the message was too long]"
 	}
 	var refused error
+	paired := Peer{}
 	err := g.store.do(func(s *state) []sexp.Plist {
+		if s.account != "" { // another account gives the same numbers
+			in.ID = s.account + "/" + in.ID
+		}
 		moved := rec(recCursor, sexp.Keyword("CURSOR"), in.Cursor, sexp.Keyword("AT"), stamp(g.o.Now()))
 		if _, known := s.ids[in.ID]; known {
 			if in.Cursor == s.cursor || in.Cursor == "" {
@@ -44,6 +48,9 @@ func (g *Gateway) take(ctx context.Context, in Incoming) error {
 			in.Text = g.o.Redact(in.Text)
 			return []sexp.Plist{takenRecord(in, g.o.Now(), false)}
 		}
+		if refused == nil {
+			paired = Peer{ID: in.From.ID, Role: s.code.Role}
+		}
 		out = append(out, rec(recSeen, sexp.Keyword("ID"), in.ID, sexp.Keyword("AT"), stamp(g.o.Now())))
 		if in.Cursor != "" {
 			out = append(out, moved)
@@ -59,6 +66,10 @@ func (g *Gateway) take(ctx context.Context, in Incoming) error {
 	case refused != nil && !errors.Is(refused, errNotForUs) && g.worthNoting(in):
 		g.note("REFUSED", in, sexp.Keyword("WHY"), refused.Error(), sexp.Keyword("TEXT"), g.o.Redact(line(in.Text, 200)))
 		g.o.Log.Warn("a message was refused", "channel", g.o.Name, "from", g.who(in.From.ID), "why", refused)
+		g.tellRefused(in, refused)
+	case paired.ID != "":
+		g.note("PAIRED", in, sexp.Keyword("ROLE"), paired.Role.String())
+		g.o.Tell(g.o.Redact(fmt.Sprintf("%s (%s) is paired as %s from now on.", g.who(paired.ID), in.From.Name, paired.Role)))
 	}
 	g.mu.Lock()
 	g.status.Heard = g.o.Now()
@@ -78,6 +89,18 @@ func (g *Gateway) worthNoting(in Incoming) bool {
 	n := 0
 	g.store.see(func(s *state) { n = s.strangers[in.From.ID].Count })
 	return n <= all || n&(n-1) == 0
+}
+
+// tellRefused lets the owner see on their own screen that somebody was refused:
+// the first time, and ever more seldom while a stranger goes on.
+func (g *Gateway) tellRefused(in Incoming, why error) {
+	n := 0
+	g.store.see(func(s *state) { n = s.strangers[in.From.ID].Count })
+	if n&(n-1) != 0 {
+		return
+	}
+	what := map[Kind]string{Message: "A message", Edited: "An edited message", Touch: "A touched button"}[in.Kind]
+	g.o.Tell(g.o.Redact(fmt.Sprintf("%s of %s (%s) was refused: %v. passepartout gateway log", what, g.who(in.From.ID), line(in.From.Name, 80), why)))
 }
 
 // errNotForUs is about talk in a group that does not concern us.
@@ -143,7 +166,7 @@ func touchOf(text string) (token string, yes, ok bool) {
 // isAnswer reports whether a text would answer a question.
 func isAnswer(text string) bool {
 	words := strings.Fields(text)
-	return len(words) > 0 && (words[0] == wordYes || words[0] == wordNo || words[0] == "/approvals")
+	return len(words) > 0 && (words[0] == wordYes || words[0] == wordNo || words[0] == wordOpen)
 }
 
 // stranger records that somebody wrote who is not paired.
@@ -237,7 +260,7 @@ func (g *Gateway) next() (t taken, ok bool) {
 // handle does what one message wants. Whatever happens, the message is begun or
 // answered when it returns, or the context has ended.
 func (g *Gateway) handle(ctx context.Context, t taken) {
-	if r, ok := g.o.Channel.(Reader); ok && t.Kind == Message {
+	if r, ok := g.service().(Reader); ok && t.Kind == Message {
 		if err := r.Read(ctx, t.Incoming); err != nil {
 			g.o.Log.Debug("a receipt could not be sent", "channel", g.o.Name, "error", err)
 		}
@@ -352,7 +375,7 @@ func (g *Gateway) origin(in Incoming, peer Peer) proto.Origin {
 // submit gives a message to the agent.
 func (g *Gateway) submit(ctx context.Context, t taken, peer Peer) {
 	text := t.Text
-	if t.Group && strings.HasPrefix(text, "/approvals") {
+	if t.Group && strings.HasPrefix(text, wordOpen) {
 		g.reply(t, "Ask me that in private.")
 		return
 	}
@@ -374,10 +397,14 @@ func (g *Gateway) submit(ctx context.Context, t taken, peer Peer) {
 		Taint: proto.Taint{Untrusted: t.Forwarded},
 		Body:  sexp.P(sexp.Keyword("SENSOR"), sexp.Keyword("USER-INPUT"), sexp.Keyword("TEXT"), text),
 	}
-	if err := g.store.do(func(*state) []sexp.Plist { return []sexp.Plist{rec(recBegun, sexp.Keyword("ID"), t.ID)} }); err != nil {
+	err := g.store.do(func(*state) []sexp.Plist {
+		return append(g.openQuestions(t.Incoming, peer), rec(recBegun, sexp.Keyword("ID"), t.ID))
+	})
+	if err != nil {
 		g.halt("a message", err)
 		return
 	}
+	wake(g.outbox)
 	g.step("begun")
 	for attempt := 0; ; attempt++ {
 		err := g.o.Submit(sig)
@@ -385,10 +412,16 @@ func (g *Gateway) submit(ctx context.Context, t taken, peer Peer) {
 			g.step("submitted")
 			return
 		}
-		if attempt >= submitTries || ctx.Err() != nil {
-			if ctx.Err() == nil {
-				g.reply(t, fmt.Sprintf("I cannot take this now: %v.", err))
-			}
+		if ctx.Err() != nil { // the service is unlinked: it is begun when it is linked again
+			g.store.see(func(s *state) {
+				if t := s.message(t.ID); t != nil {
+					t.Begun = false
+				}
+			})
+			return
+		}
+		if attempt >= submitTries {
+			g.reply(t, fmt.Sprintf("I cannot take this now: %v.", err))
 			return
 		}
 		pause(ctx, g.o.Delay)
@@ -418,7 +451,7 @@ func (g *Gateway) fetch(ctx context.Context, t taken, peer Peer) string {
 const MaxFile = 20 << 20
 
 func (g *Gateway) fetchOne(ctx context.Context, t taken, peer Peer, f File, id string) (string, error) {
-	fetcher, ok := g.o.Channel.(Fetcher)
+	fetcher, ok := g.service().(Fetcher)
 	switch {
 	case !ok || g.o.Keep == nil:
 		return "", errors.New("files are not taken here")

@@ -41,6 +41,7 @@ type robot struct {
 	wants  map[string]string // by token, what is to be done
 	heard  []proto.Signal
 	notes  []sexp.Plist
+	told   []string // what the owner is shown on their own machine
 	files  map[string]string
 	stops  int
 	next   int
@@ -76,6 +77,13 @@ func (r *robot) refusals() (out []string) {
 	return out
 }
 
+// notices are what the owner is shown on their own machine.
+func (r *robot) notices() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]string(nil), r.told...)
+}
+
 // A world is what outlives a gateway: the service, the plans, the robot's memory.
 type world struct {
 	t        testing.TB
@@ -88,6 +96,7 @@ type world struct {
 	robot    *robot
 	dir      string
 	approver bool
+	unlinked bool // a life begins without the service
 	private  bool // the conversation has read private notes
 	maxText  int
 	screen   func(string) string
@@ -114,6 +123,22 @@ type life struct {
 	crash *crash
 
 	loop func(turn proto.ID) // what "loop" leads to
+
+	service channel.Channel
+	link    func(channel.Channel) (unlink func())
+}
+
+// serve links a service and returns what unlinks it.
+func (l *life) serve(ctx context.Context, c channel.Channel) func() {
+	ctx, stop := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- l.Serve(ctx, c) }()
+	return func() {
+		stop()
+		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+			l.w.t.Errorf("serving ended with %v", err)
+		}
+	}
 }
 
 // A crash ends a life at a step: nothing it does afterwards reaches the world,
@@ -180,11 +205,11 @@ func (m mortal) Ask(ctx context.Context, chat, ref string, q channel.Question) e
 	return m.Telegram.Ask(ctx, chat, ref, q)
 }
 
-func (m mortal) Receive(ctx context.Context, cursor string, take func(channel.Incoming) error) error {
+func (m mortal) Receive(ctx context.Context, cursor string, up func(), take func(channel.Incoming) error) error {
 	if m.c.isDead() {
 		return errDead
 	}
-	return m.Telegram.Receive(ctx, cursor, func(in channel.Incoming) error {
+	return m.Telegram.Receive(ctx, cursor, up, func(in channel.Incoming) error {
 		if m.c.isDead() {
 			return errDead
 		}
@@ -215,9 +240,15 @@ func (w *world) live(crashAt int) *life {
 		w.t.Fatal(err)
 	}
 	o := channel.Options{
-		Name: name, Channel: service, MaxText: w.maxText, Dir: w.dir, Delay: time.Millisecond,
+		Name: name, MaxText: w.maxText, Dir: w.dir, Delay: time.Millisecond,
 		Submit: l.submit, Answer: l.answer, Interrupt: func(string) bool { w.robot.stops++; return true },
 		Plan: w.plan, Became: w.became,
+		Open: func() []flight.Plan { open, _ := w.plans.Pending(); return open },
+		Tell: func(text string) {
+			w.robot.mu.Lock()
+			defer w.robot.mu.Unlock()
+			w.robot.told = append(w.robot.told, text)
+		},
 		Journal: func(p sexp.Plist) error {
 			w.robot.mu.Lock()
 			defer w.robot.mu.Unlock()
@@ -239,7 +270,21 @@ func (w *world) live(crashAt int) *life {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	l.stop = stop
-	go func() { l.ended <- l.Run(ctx) }()
+	l.link = func(c channel.Channel) func() { return l.serve(ctx, c) }
+	if l.service = service; w.unlinked {
+		service = nil
+	}
+	go func() {
+		var unlink func()
+		if service != nil {
+			unlink = l.link(service)
+		}
+		err := l.Run(ctx)
+		if unlink != nil {
+			unlink()
+		}
+		l.ended <- err
+	}()
 	w.t.Cleanup(l.close)
 	return l
 }
@@ -460,4 +505,9 @@ func (w *world) question(chat int64) channeltest.Line {
 	}
 	w.t.Fatalf("nothing is asked\n%s", w.picture())
 	return channeltest.Line{}
+}
+
+// answerOf is somebody's yes.
+func answerOf(who int64) flight.Answer {
+	return flight.Answer{Yes: true, By: proto.Origin{Role: proto.RoleOwner, Channel: "telegram", Who: fmt.Sprintf("telegram:%d", who)}}
 }

@@ -124,7 +124,7 @@ func (s *sender) waits(chat string, now time.Time) bool {
 // whole text in its place.
 func (g *Gateway) deliver(ctx context.Context, s *sender, o post) {
 	if o.Ref == "" {
-		ref, err := g.o.Channel.Send(ctx, o.Chat, teaser(o.Text))
+		ref, err := g.service().Send(ctx, o.Chat, teaser(o.Text))
 		g.step("sent")
 		if err != nil {
 			g.failed(ctx, s, o, err)
@@ -136,9 +136,9 @@ func (g *Gateway) deliver(ctx context.Context, s *sender, o post) {
 	}
 	var err error
 	if o.Ask == "" {
-		err = g.o.Channel.Edit(ctx, o.Chat, o.Ref, o.Text)
+		err = g.service().Edit(ctx, o.Chat, o.Ref, o.Text)
 	} else {
-		err = g.o.Channel.Ask(ctx, o.Chat, o.Ref, Question{Token: o.Ask, Text: o.Text})
+		err = g.service().Ask(ctx, o.Chat, o.Ref, Question{Token: o.Ask, Text: o.Text})
 	}
 	g.step("edited")
 	if errors.Is(err, ErrGone) && s.gone[o.ID] < 1 {
@@ -214,7 +214,7 @@ func (g *Gateway) standing(a asked) (text string, over bool) {
 
 // show makes a question's message say how the plan stands.
 func (g *Gateway) show(ctx context.Context, s *sender, a asked, text string, over bool) {
-	err := g.o.Channel.Edit(ctx, a.Chat, a.Ref, text)
+	err := g.service().Edit(ctx, a.Chat, a.Ref, text)
 	g.step("shown")
 	fin := (*FinalError)(nil)
 	switch {
@@ -253,8 +253,7 @@ func (g *Gateway) askAbout(s *state, token string, in Incoming, turn string) []s
 		if slices.ContainsFunc(s.asks, func(a *asked) bool { return a.Token == token && a.Chat == chat }) {
 			continue
 		}
-		o := post{ID: randomID(), Chat: chat, Text: g.questionText(p), Ask: token}
-		out = append(out, postRecord(o), askedRecord(asked{Token: token, Chat: chat, For: in.Chat, Post: o.ID, Turn: turn, At: g.o.Now()}))
+		out = append(out, g.ask(p, chat, in.Chat, turn)...)
 	}
 	if len(chats) == 0 { // asked elsewhere; what comes of it is still to be told here
 		out = append(out, askedRecord(asked{Token: token, For: in.Chat, Turn: turn, At: g.o.Now()}))
@@ -264,6 +263,31 @@ func (g *Gateway) askAbout(s *state, token string, in Incoming, turn string) []s
 	}
 	return out
 }
+
+// ask are the records of a question in one conversation.
+func (g *Gateway) ask(p flight.Plan, chat, waits, turn string) []sexp.Plist {
+	o := post{ID: randomID(), Chat: chat, Text: g.questionText(p), Ask: p.Token}
+	return []sexp.Plist{postRecord(o), askedRecord(asked{Token: p.Token, Chat: chat, For: waits, Post: o.ID, Turn: turn, At: g.o.Now()})}
+}
+
+// openQuestions are the records of what an owner wants to see who asks, alone with
+// us, what waits: each question with the means to answer it, wherever it came up.
+// The agent's own list follows.
+func (g *Gateway) openQuestions(in Incoming, peer Peer) (out []sexp.Plist) {
+	if in.Text != wordOpen || in.Group || in.Forwarded || peer.Role != proto.RoleOwner {
+		return nil
+	}
+	for i, p := range g.o.Open() {
+		if i == maxOpen {
+			break
+		}
+		out = append(out, g.ask(p, peer.Chat, "", "")...)
+	}
+	return out
+}
+
+// maxOpen is how many questions are shown at once.
+const maxOpen = 5
 
 // describe writes what a plan is about: what exactly, why, and who asks.
 func describe(b *strings.Builder, p flight.Plan) {

@@ -46,11 +46,24 @@ type SignalOptions struct {
 	Quick         time.Duration // how long a call may take; 0 is 30 seconds
 }
 
+func signalService() Service {
+	return Service{
+		Name: "signal", Title: "Signal", MaxText: SignalText, Local: true,
+		Keys: []Key{{Name: "SIGNAL_ACCOUNT", Asks: "number of the agent's own account"}, {Name: "SIGNAL_CLI", Asks: "address of signal-cli"}},
+		Hint: "is it running? signal-cli -a NUMBER daemon --tcp ADDRESS --receive-mode=manual",
+		Open: func(get func(string) string) (Channel, error) {
+			return NewSignal(SignalOptions{Account: get("SIGNAL_ACCOUNT"), Address: get("SIGNAL_CLI"), Name: get("MEMEX_ASSISTANT")})
+		},
+	}
+}
+
 var (
 	_ Channel = (*Signal)(nil)
 	_ Fetcher = (*Signal)(nil)
 	_ Prober  = (*Signal)(nil)
 	_ Reader  = (*Signal)(nil)
+
+	_ Accounted = (*Signal)(nil)
 )
 
 // Names in Signal. Whatever is given to signal-cli has one of these forms, so
@@ -91,8 +104,11 @@ func signalAddress(a string) (network, address string, err error) {
 	return "tcp", at.String(), nil
 }
 
+// Account implements [Accounted].
+func (s *Signal) Account() string { return s.o.Account }
+
 // Receive implements [Channel].
-func (s *Signal) Receive(ctx context.Context, _ string, take func(Incoming) error) error {
+func (s *Signal) Receive(ctx context.Context, _ string, up func(), take func(Incoming) error) error {
 	c, err := s.dial(ctx)
 	if err != nil {
 		return err
@@ -105,7 +121,7 @@ func (s *Signal) Receive(ctx context.Context, _ string, take func(Incoming) erro
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		s.watch(ctx, c)
+		s.watch(ctx, c, up)
 	}()
 	err = s.read(ctx, c, take)
 	stop()
@@ -150,12 +166,13 @@ func (s *Signal) read(ctx context.Context, c *rpcConn, take func(Incoming) error
 // watch subscribes, and makes sure that what we listen to is alive: the
 // connection by calling it, and signal-cli's receiver, which can end without a
 // word, by subscribing anew when nothing came for long.
-func (s *Signal) watch(ctx context.Context, c *rpcConn) {
+func (s *Signal) watch(ctx context.Context, c *rpcConn, up func()) {
 	subscription, err := s.subscribe(ctx, c)
 	if err != nil {
 		c.close(fmt.Errorf("subscribing: %w", err))
 		return
 	}
+	up()
 	beat := time.NewTicker(s.o.Beat)
 	defer beat.Stop()
 	for {

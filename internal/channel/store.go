@@ -83,6 +83,7 @@ type code struct {
 // A state is all a gateway remembers. It is changed by applying records only, so
 // that memory and disk cannot differ.
 type state struct {
+	account   string // that was linked last
 	cursor    string
 	heard     time.Time // when the cursor last moved
 	ids       map[string]time.Time
@@ -197,6 +198,7 @@ const (
 	recUnpeer   sexp.Keyword = "UNPEER"
 	recStranger sexp.Keyword = "STRANGER"
 	recCode     sexp.Keyword = "CODE"
+	recAccount  sexp.Keyword = "ACCOUNT"
 )
 
 func rec(kind sexp.Keyword, pairs ...any) sexp.Plist {
@@ -255,6 +257,8 @@ func (s *state) apply(p sexp.Plist) error {
 		return s.applyStranger(id, at, p)
 	case recCode:
 		return s.applyCode(p)
+	case recAccount:
+		s.adopt(id)
 	default:
 		return fmt.Errorf("unknown record %q", p.Word("R"))
 	}
@@ -269,6 +273,23 @@ func (s *state) applyStranger(id string, at time.Time, p sexp.Plist) error {
 	s.strangers[id] = Stranger{ID: id, Name: p.Text("NAME"), First: first, Last: at, Count: p.Number("COUNT"), Why: p.Text("WHY")}
 	s.forgetStrangers()
 	return nil
+}
+
+// adopt makes an account the one that is spoken for. Another one than before
+// counts its own messages: it knows neither where we were nor those we sent, and
+// must not edit what has their numbers by chance.
+func (s *state) adopt(account string) {
+	if s.account != "" && s.account != account {
+		s.cursor = ""
+		for _, o := range s.outbox {
+			o.Ref = ""
+		}
+		for _, a := range s.asks {
+			a.Over = a.Over || a.Ref != "" // what was not shown yet will be, by the new one
+			a.Ref = ""
+		}
+	}
+	s.account = account
 }
 
 func (s *state) applyCode(p sexp.Plist) error {
@@ -306,7 +327,7 @@ func (s *state) post(id string) *post {
 
 // records is the state as records that lead to it.
 func (s *state) records() []sexp.Plist {
-	out := []sexp.Plist{rec(recCursor, sexp.Keyword("CURSOR"), s.cursor, sexp.Keyword("AT"), stamp(s.heard))}
+	out := []sexp.Plist{rec(recAccount, sexp.Keyword("ID"), s.account), rec(recCursor, sexp.Keyword("CURSOR"), s.cursor, sexp.Keyword("AT"), stamp(s.heard))}
 	for _, p := range sorted(s.peers) {
 		out = append(out, peerRecord(p))
 	}

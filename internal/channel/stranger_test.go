@@ -85,6 +85,9 @@ func TestNothingHappensFor(t *testing.T) {
 			if got := strings.Join(w.robot.refusals(), "\n"); !strings.Contains(got, fmt.Sprintf("telegram:%d: ", c.who)) || !strings.Contains(got, c.why) {
 				t.Errorf("the journal says %q", got)
 			}
+			if got := strings.Join(w.robot.notices(), "\n"); !strings.Contains(got, fmt.Sprintf("telegram:%d (", c.who)) || !strings.Contains(got, c.why) {
+				t.Errorf("the owner's own screen says %q", got)
+			}
 			seen := false
 			for _, x := range l.Status().Strangers {
 				seen = seen || x.ID == fmt.Sprint(c.who)

@@ -38,11 +38,28 @@ type TelegramOptions struct {
 	Webhook, Listen string
 }
 
+func telegramService() Service {
+	options := func(get func(string) string) TelegramOptions {
+		return TelegramOptions{
+			Token: get("TELEGRAM_BOT_TOKEN"), URL: get("TELEGRAM_API_URL"),
+			Webhook: get("TELEGRAM_WEBHOOK_URL"), Listen: get("TELEGRAM_WEBHOOK_LISTEN"),
+		}
+	}
+	return Service{
+		Name: "telegram", Title: "Telegram", MaxText: TelegramText,
+		Keys:  []Key{{Name: "TELEGRAM_BOT_TOKEN", Asks: "Token of the bot", Secret: true}},
+		Open:  func(get func(string) string) (Channel, error) { return NewTelegram(options(get)) },
+		Check: func(get func(string) string) error { return options(get).check() },
+	}
+}
+
 var (
 	_ Channel = (*Telegram)(nil)
 	_ Fetcher = (*Telegram)(nil)
 	_ Toucher = (*Telegram)(nil)
 	_ Prober  = (*Telegram)(nil)
+
+	_ Accounted = (*Telegram)(nil)
 )
 
 // NewTelegram returns the channel of one bot.
@@ -53,14 +70,31 @@ func NewTelegram(o TelegramOptions) (*Telegram, error) {
 	if o.Quick == 0 {
 		o.Quick = 20 * time.Second
 	}
-	if (o.Webhook == "") != (o.Listen == "") {
-		return nil, errors.New("a webhook needs both its public address and one to listen on")
+	if err := o.check(); err != nil {
+		return nil, err
 	}
 	api, err := newBotAPI(o.URL, o.Token, o.Poll, o.Quick)
 	if err != nil {
 		return nil, err
 	}
 	return &Telegram{api: api, o: o}, nil
+}
+
+// check says what does not go together.
+func (o TelegramOptions) check() error {
+	switch {
+	case o.Webhook != "" && o.Listen == "":
+		return errors.New("TELEGRAM_WEBHOOK_URL is set and TELEGRAM_WEBHOOK_LISTEN is not: nothing that Telegram delivers arrives")
+	case o.Webhook == "" && o.Listen != "":
+		return errors.New("TELEGRAM_WEBHOOK_LISTEN is set and TELEGRAM_WEBHOOK_URL is not: nobody knows where to deliver to")
+	}
+	return nil
+}
+
+// Account implements [Accounted]. A token begins with the bot's number.
+func (t *Telegram) Account() string {
+	number, _, _ := strings.Cut(t.o.Token, ":")
+	return number
 }
 
 // Probe implements [Prober].
@@ -73,14 +107,14 @@ func (t *Telegram) Probe(ctx context.Context) (string, error) {
 }
 
 // Receive implements [Channel].
-func (t *Telegram) Receive(ctx context.Context, cursor string, take func(Incoming) error) error {
+func (t *Telegram) Receive(ctx context.Context, cursor string, up func(), take func(Incoming) error) error {
 	if t.me.ID == 0 {
 		if err := t.api.call(ctx, "getMe", nil, &t.me); err != nil {
 			return err
 		}
 	}
 	if t.o.Webhook != "" {
-		return t.hook(ctx, take)
+		return t.hook(ctx, up, take)
 	}
 	if !t.polls { // a webhook that is set makes polling fail for ever
 		if err := t.api.call(ctx, "deleteWebhook", map[string]any{}, nil); err != nil {
@@ -104,6 +138,7 @@ func (t *Telegram) Receive(ctx context.Context, cursor string, take func(Incomin
 			}
 			return err
 		}
+		up()
 		for _, u := range t.inOrder(raw) {
 			next = max(next, u.id+1)
 			u.in.Cursor = strconv.FormatInt(next-1, 10)

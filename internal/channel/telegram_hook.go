@@ -17,7 +17,7 @@ import (
 // hook receives over a webhook: Telegram delivers to a public address that a
 // reverse proxy passes on to a listener on this machine. An update is answered
 // with 200 once it is taken; any other answer makes Telegram deliver it again.
-func (t *Telegram) hook(ctx context.Context, take func(Incoming) error) error {
+func (t *Telegram) hook(ctx context.Context, up func(), take func(Incoming) error) error {
 	at, err := netip.ParseAddrPort(t.o.Listen)
 	if err != nil || !at.Addr().IsLoopback() {
 		return final("webhook: %q: want a loopback address and port", t.o.Listen)
@@ -37,6 +37,7 @@ func (t *Telegram) hook(ctx context.Context, take func(Incoming) error) error {
 		"url": t.o.Webhook, "secret_token": secret, "allowed_updates": wanted, "max_connections": 1,
 	}, nil)
 	if err == nil {
+		up()
 		err = t.deliveries(ctx, updates, take)
 	}
 	err = errors.Join(err, srv.Close())

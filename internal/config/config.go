@@ -68,12 +68,6 @@ type Config struct {
 
 	TurnBudget, SessionBudget, JobBudget, DayBudget, MonthBudget string // dollars, or none
 
-	TelegramToken                   Secret
-	TelegramURL                     string
-	TelegramWebhook, TelegramListen string // both or none
-	SignalAccount                   string // "" for none
-	SignalCLI                       string // socket path, or loopback address
-
 	DefaultActuator string
 	Diary           string // "none", "trace", "talk" or "all"
 
@@ -92,8 +86,9 @@ type Config struct {
 	LogLevel     string // debug, info, warn or error
 	JournalBytes int    // size at which a journal segment is full
 
-	values  map[string]string // as shown; secrets are not in it
-	origins map[string]Origin
+	channels map[string]Secret // settings of channels, by key; only those that have a value
+	values   map[string]string // as shown; secrets are not in it
+	origins  map[string]Origin
 }
 
 // An Origin is where the value of a setting came from. The zero Origin is its
@@ -162,7 +157,7 @@ func Default(environ []string) (Config, error) {
 // and by the file env in the configuration directory, if there is one.
 func Load(environ []string, read ReadFunc) (Config, error) {
 	l := loader{
-		c:   Config{Keys: map[string]Secret{}, values: map[string]string{}, origins: map[string]Origin{}},
+		c:   Config{Keys: map[string]Secret{}, channels: map[string]Secret{}, values: map[string]string{}, origins: map[string]Origin{}},
 		env: map[string]string{},
 		raw: map[string]rawValue{},
 	}
@@ -336,6 +331,16 @@ func (l *loader) cross() {
 
 // Origin returns where the value of a setting came from.
 func (c Config) Origin(key string) Origin { return c.origins[key] }
+
+// Channel returns the value of a setting as a channel is given it, "" for none:
+// one of its own, or any that is no secret. Which there are is known to the channel
+// and to the table, and to nothing in between.
+func (c Config) Channel(key string) string {
+	if v, ok := c.channels[key]; ok {
+		return v.Reveal()
+	}
+	return c.values[key]
+}
 
 // An Item is one setting as [Config.List] shows it.
 type Item struct {

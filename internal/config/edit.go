@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -144,16 +145,7 @@ func WriteFile(path string, text []byte) error {
 // the vault, where an entry is called as the setting.
 func (c Config) WithVault(values map[string]string) (Config, error) {
 	l := loader{c: c}
-	l.c.Keys, l.c.values, l.c.origins = map[string]Secret{}, map[string]string{}, map[string]Origin{}
-	for k, v := range c.Keys {
-		l.c.Keys[k] = v
-	}
-	for k, v := range c.values {
-		l.c.values[k] = v
-	}
-	for k, v := range c.origins {
-		l.c.origins[k] = v
-	}
+	l.c.Keys, l.c.channels, l.c.values, l.c.origins = maps.Clone(c.Keys), maps.Clone(c.channels), maps.Clone(c.values), maps.Clone(c.origins)
 	for i := range table {
 		s := &table[i]
 		value := values[s.Key]

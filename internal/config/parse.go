@@ -84,10 +84,27 @@ func (l *loader) assign(s *Setting, text string) error {
 			return errors.New(keyForm)
 		}
 		field.keys[field.provider] = NewSecret(text)
+	case channelSlot:
+		return l.channel(s, field, text)
 	default:
 		return fmt.Errorf("a field of a known type for %s", s.Key)
 	}
 	return nil
+}
+
+func (l *loader) channel(s *Setting, field channelSlot, text string) error {
+	if s.Secret {
+		if !printableKey(text) {
+			return errors.New(keyForm)
+		}
+		field.values[field.key] = NewSecret(text)
+		return nil
+	}
+	v, err := l.one(s, text)
+	if err == nil {
+		field.values[field.key] = NewSecret(v)
+	}
+	return err
 }
 
 // keyForm is what a credential looks like.
@@ -208,6 +225,8 @@ func show(s *Setting, c *Config, text string) string {
 	switch field := s.field(c).(type) {
 	case *string:
 		return *field
+	case channelSlot:
+		return field.values[field.key].Reveal()
 	case *[]string:
 		switch {
 		case len(*field) == 0:

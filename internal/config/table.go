@@ -35,6 +35,16 @@ func key(provider string) func(*Config) any {
 	return func(c *Config) any { return keySlot{c.Keys, provider} }
 }
 
+// A channelSlot is where a setting of a channel goes.
+type channelSlot struct {
+	values map[string]Secret
+	key    string
+}
+
+func channel(key string) func(*Config) any {
+	return func(c *Config) any { return channelSlot{c.channels, key} }
+}
+
 const (
 	prefix = "PASSEPARTOUT_"
 
@@ -170,27 +180,27 @@ var table = []Setting{
 		Doc: "A file to which everything said to and by providers is written, without credentials. Unset, nothing is.",
 	},
 	{
-		Key: "TELEGRAM_BOT_TOKEN", Kind: Token, Secret: true, Group: groupChannels, field: func(c *Config) any { return &c.TelegramToken },
+		Key: "TELEGRAM_BOT_TOKEN", Kind: Token, Secret: true, Group: groupChannels, field: channel("TELEGRAM_BOT_TOKEN"),
 		Doc: "The token of your Telegram bot, as BotFather gave it. With it the agent listens there to people you have paired.",
 	},
 	{
-		Key: "TELEGRAM_API_URL", Kind: URL, Default: "https://api.telegram.org", Group: groupChannels, field: func(c *Config) any { return &c.TelegramURL },
+		Key: "TELEGRAM_API_URL", Kind: URL, Default: "https://api.telegram.org", Group: groupChannels, field: channel("TELEGRAM_API_URL"),
 		Doc: "Where Telegram's Bot API is, if you run a server of it yourself.",
 	},
 	{
-		Key: "TELEGRAM_WEBHOOK_URL", Kind: URL, Example: "https://example.org/telegram", Group: groupChannels, field: func(c *Config) any { return &c.TelegramWebhook },
+		Key: "TELEGRAM_WEBHOOK_URL", Kind: URL, Example: "https://example.org/telegram", Group: groupChannels, field: channel("TELEGRAM_WEBHOOK_URL"),
 		Doc: "The public address Telegram delivers to, which a proxy of yours passes on to TELEGRAM_WEBHOOK_LISTEN. Unset, the agent asks for messages itself and needs no address.",
 	},
 	{
-		Key: "TELEGRAM_WEBHOOK_LISTEN", Kind: Loopback, Example: "127.0.0.1:9106", Group: groupChannels, field: func(c *Config) any { return &c.TelegramListen },
+		Key: "TELEGRAM_WEBHOOK_LISTEN", Kind: Loopback, Example: "127.0.0.1:9106", Group: groupChannels, field: channel("TELEGRAM_WEBHOOK_LISTEN"),
 		Doc: "Where deliveries to the webhook arrive on this machine.",
 	},
 	{
-		Key: "SIGNAL_ACCOUNT", Kind: Text, Example: "+15550001", Group: groupChannels, field: func(c *Config) any { return &c.SignalAccount },
+		Key: "SIGNAL_ACCOUNT", Kind: Text, Example: "+15550001", Group: groupChannels, field: channel("SIGNAL_ACCOUNT"),
 		Doc: "The telephone number of the agent's own Signal account, registered with signal-cli.",
 	},
 	{
-		Key: "SIGNAL_CLI", Kind: Text, Example: "/run/signal-cli/socket", Default: "127.0.0.1:7583", Group: groupChannels, field: func(c *Config) any { return &c.SignalCLI },
+		Key: "SIGNAL_CLI", Kind: Text, Example: "/run/signal-cli/socket", Default: "127.0.0.1:7583", Group: groupChannels, field: channel("SIGNAL_CLI"),
 		Doc: "Where signal-cli listens: the path of its socket, or a loopback address and port. Run it as: signal-cli -a NUMBER daemon --tcp --receive-mode=manual.",
 	},
 	{

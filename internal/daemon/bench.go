@@ -40,8 +40,9 @@ func OpenBench(s Settings) (*Bench, error) {
 		set = d.skills.Set()
 		gates = append(set.Gates(), set.Drafts())
 	}
+	scanner := secret.Default().WithValues(s.Secrets)
 	return &Bench{
 		Skills: set, Gates: gates, Vocabulary: table.Vocabulary(), Policy: pol,
-		World: world{scanner: secret.Default().WithValues(s.Secrets), places: d.layout(), vault: s.Vault},
+		World: world{scanner: func() *secret.Scanner { return scanner }, places: d.layout(), vault: s.Vault},
 	}, nil
 }

@@ -32,12 +32,13 @@ type conn struct {
 	origin proto.Origin
 	out    *queue
 	edits  bool // can be asked to change a buffer
+	far    bool // came over TCP, with a proof
 }
 
 // serve talks to one client until either side is done. It returns when both of
 // the connection's goroutines have ended.
 func (d *Daemon) serve(nc net.Conn, who proto.Origin, auth bool) {
-	c := &conn{d: d, tag: string(d.newID("c")), nc: nc, origin: who, out: newQueue()}
+	c := &conn{d: d, tag: string(d.newID("c")), nc: nc, origin: who, out: newQueue(), far: auth}
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
@@ -218,7 +219,7 @@ func (c *conn) asked(m proto.Message) sexp.Value {
 }
 
 // heard is a session's frame as this client is to see it: :IN-REPLY-TO only where
-// the message was its own.
+// the message was its own, and what was said only where it was not.
 func (c *conn) heard(m proto.Message) proto.Message {
 	v, ok := m.Meta.Get("IN-REPLY-TO")
 	if !ok {
@@ -227,6 +228,9 @@ func (c *conn) heard(m proto.Message) proto.Message {
 	m.Meta = m.Meta.Without("IN-REPLY-TO")
 	if l, isList := v.(sexp.List); isList && l.Len() == 2 && sexp.Equal(l.Items()[0], sexp.String(c.tag)) {
 		m.Meta = m.Meta.With("IN-REPLY-TO", l.Items()[1])
+		if m.Kind == proto.Status {
+			m.Payload = m.Payload.Without("SAID").Without("OVER")
+		}
 	}
 	return m
 }

@@ -36,7 +36,6 @@ import (
 	"time"
 
 	"passepartout/internal/agent"
-	"passepartout/internal/channel"
 	"passepartout/internal/durable"
 	"passepartout/internal/flight"
 	"passepartout/internal/fovea"
@@ -130,8 +129,8 @@ type Daemon struct {
 	asked   editsAsked // of editors, and not answered yet
 	tasks   tasks      // long work of clients
 
-	gateways    []*channel.Gateway
-	remoteNames []string // of the gateways, in the same order
+	lines lines
+	watch *watch // for credentials
 
 	token   []byte
 	started time.Time
@@ -219,8 +218,8 @@ func (d *Daemon) release() error {
 	if d.agent != nil {
 		d.agent.Close()
 	}
-	for _, g := range d.gateways {
-		errs = append(errs, g.Close())
+	for _, l := range d.lines.list() {
+		errs = append(errs, l.gateway.Close())
 	}
 	if d.plans != nil {
 		errs = append(errs, d.plans.Close())
@@ -270,7 +269,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		d.conns.Go(func() { d.diary.write(ctx) })
 	}
 	waitGateways := d.runGateways(ctx)
-	if d.s.IdleExit > 0 && len(d.gateways) == 0 { // who may be written to stays
+	if d.s.IdleExit > 0 {
 		d.conns.Add(1)
 		go func() {
 			defer d.conns.Done()
@@ -302,7 +301,7 @@ func (d *Daemon) watchIdle(ctx context.Context, stop func()) {
 			return
 		case <-tick.C:
 		}
-		if d.clients.Load() > 0 {
+		if d.clients.Load() > 0 || d.lines.any() { // who may be written to stays
 			idle = 0
 			continue
 		}

@@ -3,14 +3,11 @@ package daemon
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"passepartout/internal/act"
 	"passepartout/internal/channel"
@@ -20,93 +17,11 @@ import (
 	"passepartout/internal/memory"
 	"passepartout/internal/org"
 	"passepartout/internal/proto"
-	"passepartout/internal/secret"
 	"passepartout/internal/sexp"
 )
 
-// Channels say which services are linked. A service without its credential is
-// not.
-type Channels struct {
-	Telegram channel.TelegramOptions
-	Signal   channel.SignalOptions
-	Delay    time.Duration // after the first failure of a call; 0 is the usual
-}
-
-// remote are the channels that end on somebody's telephone. They are part of the
-// vocabulary whether they are linked or not, so that a policy may always name them.
-var remote = []string{"telegram", "signal"}
-
 // filesDir is where files go that people send, relative to the memex.
 const filesDir = "inbox/files"
-
-// openGateways makes a gateway for every service that is linked. Nothing is
-// received before they are run.
-func (d *Daemon) openGateways(scanner *secret.Scanner) error {
-	if d.s.Channels.Telegram.Token != "" {
-		t, err := channel.NewTelegram(d.s.Channels.Telegram)
-		if err == nil {
-			err = d.openGateway("telegram", t, channel.TelegramText, scanner)
-		}
-		if err != nil {
-			return fmt.Errorf("telegram: %w", err)
-		}
-	}
-	if d.s.Channels.Signal.Account != "" {
-		s, err := channel.NewSignal(d.s.Channels.Signal)
-		if err == nil {
-			err = d.openGateway("signal", s, channel.SignalText, scanner)
-		}
-		if err != nil {
-			return fmt.Errorf("signal: %w", err)
-		}
-	}
-	return nil
-}
-
-func (d *Daemon) openGateway(name string, c channel.Channel, most int, scanner *secret.Scanner) error {
-	g, err := channel.New(channel.Options{
-		Name: name, Channel: c, MaxText: most, Dir: filepath.Join(d.s.StateDir, "channels"), Delay: d.s.Channels.Delay,
-		Submit:    func(s proto.Signal) error { return d.agent.Submit(s, nil) },
-		Interrupt: func(session string) bool { return d.agent.Interrupt(session) },
-		Answer:    func(token string, a flight.Answer) (string, error) { return d.agent.Answer(token, a) },
-		Plan:      d.planNow,
-		Became:    d.became,
-		Journal:   func(p sexp.Plist) error { _, err := d.journal.AppendLazy(p); return err },
-		Redact:    scanner.Redact,
-		Screen:    d.screen(scanner),
-		Keep:      d.keepFile,
-		Approver:  d.askedEverything,
-		Now:       d.now, Log: d.log, Step: d.s.Step,
-	})
-	if err != nil {
-		return err
-	}
-	d.gateways = append(d.gateways, g)
-	d.remoteNames = append(d.remoteNames, name)
-	return nil
-}
-
-// runGateways starts the gateways and returns what waits for their end.
-func (d *Daemon) runGateways(ctx context.Context) (wait func()) {
-	var wg sync.WaitGroup
-	for i, g := range d.gateways {
-		d.log.Info("channel linked", "channel", d.remoteNames[i])
-		wg.Go(func() {
-			if err := g.Run(ctx); err != nil {
-				d.log.Error("a channel ended", "channel", d.remoteNames[i], "error", err)
-			}
-		})
-	}
-	return wg.Wait
-}
-
-// planChanged shows a plan wherever plans are shown.
-func (d *Daemon) planChanged(p flight.Plan) {
-	d.board.Show(p)
-	for _, g := range d.gateways {
-		g.Changed(p)
-	}
-}
 
 // planNow is a plan as it stands; one whose time is over is closed first.
 func (d *Daemon) planNow(token string) (flight.Plan, bool) {
@@ -186,16 +101,14 @@ const withheld = "[This is marked private and stays on your machine: look there.
 // screen takes out of a text what may not leave the machine. Replies were judged
 // before; this is for what the program itself says, such as a question about an
 // action.
-func (d *Daemon) screen(scanner *secret.Scanner) func(string) string {
-	return func(text string) string {
-		low := strings.ToLower(text)
-		for _, tag := range d.s.PrivacyTags {
-			if tag = strings.ToLower(strings.Trim(tag, ":")); tag != "" && strings.Contains(low, tag) {
-				return withheld
-			}
+func (d *Daemon) screen(text string) string {
+	low := strings.ToLower(text)
+	for _, tag := range d.s.PrivacyTags {
+		if tag = strings.ToLower(strings.Trim(tag, ":")); tag != "" && strings.Contains(low, tag) {
+			return withheld
 		}
-		return scanner.Redact(text)
 	}
+	return d.watch.Redact(text)
 }
 
 // keepFile puts a file somebody sent into the inbox, with a heading that says

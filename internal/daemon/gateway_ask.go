@@ -13,26 +13,22 @@ import (
 	"passepartout/internal/sexp"
 )
 
-// gateway is the gateway of a channel that is linked.
+// gateway is the gateway of a channel that is linked, or was.
 func (d *Daemon) gateway(name string) (*channel.Gateway, error) {
-	if i := slices.Index(d.remoteNames, name); i >= 0 {
-		return d.gateways[i], nil
+	if l := d.lines.find(name); l != nil {
+		return l.gateway, nil
 	}
-	if slices.Contains(remote, name) {
-		return nil, fmt.Errorf("%s is not linked: passepartout gateway link %s, and then start the daemon anew", name, name)
+	if slices.Contains(d.remote(), name) {
+		return nil, fmt.Errorf("%s is not linked: passepartout gateway link %s", name, name)
 	}
-	return nil, fmt.Errorf("there is no channel %q: want %s", name, strings.Join(remote, " or "))
+	return nil, d.noChannel(name)
 }
 
 // answerGateways describes every channel, linked or not.
 func answerGateways(_ context.Context, d *Daemon, _ asking) (sexp.Plist, error) {
 	var out []sexp.Value
-	for _, name := range remote {
-		st := channel.Status{Name: name, State: "not linked"}
-		if g, err := d.gateway(name); err == nil {
-			st = g.Status()
-		}
-		out = append(out, gatewayPlist(st, d.policy.allows(name+".message")).List())
+	for _, name := range d.remote() {
+		out = append(out, gatewayPlist(d.lines.status(name), d.policy.allows(name+".message")).List())
 	}
 	return sexp.P(sexp.Keyword("GATEWAYS"), sexp.NewList(out...)), nil
 }
@@ -57,9 +53,17 @@ func gatewayPlist(st channel.Status, answers bool) sexp.Plist {
 	}
 	return sexp.P(
 		sexp.Keyword("NAME"), st.Name, sexp.Keyword("STATE"), st.State, sexp.Keyword("PROBLEM"), st.Problem, sexp.Keyword("SINCE"), when(st.Since),
+		sexp.Keyword("FAILURE"), st.Failure, sexp.Keyword("FAILED"), when(st.Failed),
 		sexp.Keyword("HEARD"), when(st.Heard), sexp.Keyword("WAITING"), st.Waiting, sexp.Keyword("UNSENT"), st.Unsent,
 		sexp.Keyword("MAY-ANSWER"), answers, sexp.Keyword("PAIRING"), when(st.Pairing),
 		sexp.Keyword("PEERS"), sexp.NewList(peers...), sexp.Keyword("STRANGERS"), sexp.NewList(strangers...))
+}
+
+// answerGatewayLink takes up what was linked or unlinked since the daemon began.
+func answerGatewayLink(_ context.Context, d *Daemon, a asking) (sexp.Plist, error) {
+	name := a.message.Payload.Text("CHANNEL")
+	linked, err := d.relink(name, a.conn.origin)
+	return sexp.P(sexp.Keyword("CHANNEL"), name, sexp.Keyword("LINKED"), linked), err
 }
 
 // answerGatewayPair makes a code that pairs whoever sends it first.
@@ -68,6 +72,9 @@ func answerGatewayPair(_ context.Context, d *Daemon, a asking) (sexp.Plist, erro
 	g, err := d.gateway(name)
 	if err != nil {
 		return sexp.Plist{}, err
+	}
+	if d.lines.status(name).State == channel.Unlinked {
+		return sexp.Plist{}, fmt.Errorf("%s is not linked: passepartout gateway link %s", name, name)
 	}
 	role := proto.ParseRole(a.message.Payload.Text("ROLE"))
 	code, until, err := g.Pair(role)

@@ -33,11 +33,19 @@ func linkedSettings(t testing.TB, tg *channeltest.Telegram) daemon.Settings {
 	return s
 }
 
+// telegramAt links a Telegram, less patiently than the real one.
 func telegramAt(url string) daemon.Channels {
-	return daemon.Channels{
-		Telegram: channel.TelegramOptions{Token: channeltest.Token, URL: url, Poll: time.Second, Quick: 2 * time.Second}, Delay: time.Millisecond,
+	services := channel.Services()
+	services[0].Open = func(get func(string) string) (channel.Channel, error) {
+		return channel.NewTelegram(channel.TelegramOptions{Token: get("TELEGRAM_BOT_TOKEN"), URL: url, Poll: time.Second, Quick: 2 * time.Second})
 	}
+	return daemon.Channels{Services: services, Get: values{"TELEGRAM_BOT_TOKEN": channeltest.Token}.get, Delay: time.Millisecond}
 }
+
+// values are settings of channels.
+type values map[string]string
+
+func (v values) get(key string) string { return v[key] }
 
 func newTelegram(t testing.TB) *channeltest.Telegram {
 	t.Helper()

@@ -15,7 +15,6 @@ import (
 	"passepartout/internal/memory"
 	"passepartout/internal/proto"
 	"passepartout/internal/sandbox"
-	"passepartout/internal/secret"
 	"passepartout/internal/sexp"
 )
 
@@ -63,8 +62,8 @@ func (d *Daemon) watched(m act.Memex) func() ([]string, func()) {
 // assemble is the manifest: every actuator, tool, gate and engine of the product
 // is named here.
 func (d *Daemon) assemble() error {
-	scanner := secret.Default().WithValues(d.s.Secrets)
-	d.redact = scanner.Redact
+	d.watch = newWatch(d.s.Secrets)
+	d.redact = d.watch.Redact
 	var err error
 	if d.skills, err = d.openSkills(); err != nil {
 		return err
@@ -80,7 +79,7 @@ func (d *Daemon) assemble() error {
 	if err := d.policy.open(); err != nil {
 		return fmt.Errorf("policy: %w", err)
 	}
-	if d.engine, err = d.openEngine(scanner.Redact); err != nil {
+	if d.engine, err = d.openEngine(d.watch.Redact); err != nil {
 		return fmt.Errorf("models: %w", err)
 	}
 	if err := d.openRecall(); err != nil {
@@ -93,7 +92,7 @@ func (d *Daemon) assemble() error {
 	if d.pulse, err = d.openPulse(); err != nil {
 		return fmt.Errorf("pulse: %w", err)
 	}
-	if err := d.openGateways(scanner); err != nil {
+	if err := d.openGateways(); err != nil {
 		return fmt.Errorf("channels: %w", err)
 	}
 	d.agent, err = agent.New(agent.Options{
@@ -101,8 +100,8 @@ func (d *Daemon) assemble() error {
 		Table:       table,
 		Engine:      d.engine,
 		Journal:     recorder{d},
-		World:       world{scanner: scanner, places: d.layout(), memory: d.memory, vault: d.s.Vault},
-		Redact:      scanner.Redact,
+		World:       world{scanner: d.watch.scanner.Load, places: d.layout(), memory: d.memory, vault: d.s.Vault},
+		Redact:      d.watch.Redact,
 		Emit:        d.emit,
 		Now:         d.now,
 		NewID:       d.newID,
@@ -187,7 +186,7 @@ func (d *Daemon) actuators() (*act.Table, error) {
 		act.Speaker{Channel: "system", Deliver: d.broadcast},
 		act.Editor{Channel: editor, Ask: d.askEditor},
 	}
-	for _, c := range slices.Concat(channels, remote) {
+	for _, c := range slices.Concat(channels, d.remote()) {
 		if c != editor {
 			all = append(all, act.Speaker{Channel: c}) // in-band: the turn's reply is the message
 		}

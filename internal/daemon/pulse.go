@@ -210,8 +210,8 @@ func (r *replies) give(session string, m proto.Message) {
 // emit tells a session's clients, near and far, and whoever waits for its end.
 func (d *Daemon) emit(session string, m proto.Message) {
 	d.hub.emit(session, m)
-	for _, g := range d.gateways {
-		g.Hear(m)
+	for _, l := range d.lines.list() {
+		l.gateway.Hear(m)
 	}
 	if m.Kind == proto.Response {
 		d.replies.give(session, m)

@@ -28,6 +28,7 @@ type asking struct {
 type question struct {
 	name   string // of the :ACTION, in lower case
 	anyone bool   // also for a client that is not the owner
+	here   bool   // only over the socket, whose user the kernel names
 	waits  bool   // on something: then it must not hold up the connection's reader
 	answer func(context.Context, *Daemon, asking) (sexp.Plist, error)
 }
@@ -67,9 +68,10 @@ var questions = []question{
 	{name: "recall", waits: true, answer: answerRecall},
 	{name: "recall-status", answer: answerRecallStatus},
 	{name: "edited", answer: answerEdited},
-	{name: "gateways", answer: answerGateways},
-	{name: "gateway-pair", answer: answerGatewayPair},
-	{name: "gateway-unpair", answer: answerGatewayUnpair},
+	{name: "gateways", waits: true, answer: answerGateways},
+	{name: "gateway-link", here: true, waits: true, answer: answerGatewayLink},
+	{name: "gateway-pair", here: true, waits: true, answer: answerGatewayPair},
+	{name: "gateway-unpair", waits: true, answer: answerGatewayUnpair},
 	{name: "gateway-test", waits: true, answer: answerGatewayTest},
 }
 
@@ -84,6 +86,8 @@ func (d *Daemon) askFor(name string, a asking) {
 		c.fail(m, "request.action", fmt.Sprintf("a request without :TARGET may be %s, found %q", questionNames(), name))
 	case !questions[i].anyone && c.origin.Role != proto.RoleOwner:
 		c.fail(m, "request.role", fmt.Sprintf("only the owner may ask for %s", name))
+	case questions[i].here && c.far:
+		c.fail(m, "request.place", fmt.Sprintf("%s is asked for over the daemon's own socket only", name))
 	case !questions[i].waits:
 		d.reply(context.Background(), a, questions[i])
 	default:

@@ -24,7 +24,7 @@ func TestRealFollowsLinksAlsoToWhatDoesNotExist(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w := world{scanner: secret.Default()}
+	w := world{scanner: secret.Default}
 	for _, tt := range []struct {
 		path, want string
 		changed    bool
@@ -57,7 +57,7 @@ func TestReadKeepsScriptsWithCredentialsOutOfTheRecord(t *testing.T) {
 		}
 		return p
 	}
-	w := world{scanner: secret.Default()}
+	w := world{scanner: secret.Default}
 	if text, ok := w.Read(write("a.sh", "ls -la\n")); !ok || text != "ls -la\n" {
 		t.Errorf("an ordinary script reads as %q, %v", text, ok)
 	}

@@ -158,6 +158,7 @@ func (m *Model) frame(f proto.Message) tea.Cmd {
 	turn := f.Meta.Text("TURN")
 	switch f.Kind {
 	case proto.Status:
+		m.saidElsewhere(f, turn)
 		return m.status(turn, string(f.Payload.Word("STATUS")))
 	case proto.StreamChunk:
 		if reset, ok := f.Payload.Get("RESET"); ok && !sexp.IsNil(reset) {
@@ -182,10 +183,19 @@ func (m *Model) frame(f proto.Message) tea.Cmd {
 	case proto.Log:
 		if f.Do() == "error" {
 			m.note(fmt.Sprintf("The daemon refused a message: %s: %s", f.Payload.Text("CODE"), f.Payload.Text("TEXT")))
+		} else if text := f.Payload.Text("TEXT"); text != "" { // a reminder, or what was refused at a channel
+			m.note(text)
 		}
 	case proto.Request, proto.KindInvalid:
 	}
 	return nil
+}
+
+// saidElsewhere shows what was said in this conversation with another client.
+func (m *Model) saidElsewhere(f proto.Message, turn string) {
+	if said := f.Payload.Text("SAID"); said != "" && !m.mine(f) {
+		m.transcript.add(&block{kind: userBlock, turn: turn, status: "over " + clean(f.Payload.Text("OVER"))}).set(clean(said))
+	}
 }
 
 // ruled shows a ruling. That on an answer which is being streamed belongs to the

@@ -61,6 +61,7 @@ type Telegram struct {
 	once sync.Once
 
 	mu               sync.Mutex // guards what follows
+	token            string
 	fault            func(method string) Fault
 	again, backwards bool
 	news             chan struct{}
@@ -85,7 +86,7 @@ type update struct {
 // NewTelegram starts a server on this machine.
 func NewTelegram() *Telegram {
 	t := &Telegram{
-		news: make(chan struct{}), closed: make(chan struct{}), lastUpd: 1000, lastMsg: 10,
+		news: make(chan struct{}), closed: make(chan struct{}), lastUpd: 1000, lastMsg: 10, token: Token,
 		chats: map[int64][]Line{}, files: map[string][]byte{}, calls: map[string]int{},
 	}
 	t.srv = httptest.NewServer(http.HandlerFunc(t.serve))
@@ -100,6 +101,13 @@ func (t *Telegram) Close() {
 		t.srv.CloseClientConnections()
 		t.srv.Close()
 	})
+}
+
+// Accept makes the bot another one, whose token this is.
+func (t *Telegram) Accept(token string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.token = token
 }
 
 // Misbehave makes calls go wrong from now on: fault is asked before each, nil for
@@ -231,7 +239,10 @@ func (t *Telegram) Hook() (url, secret string) {
 }
 
 func (t *Telegram) serve(w http.ResponseWriter, r *http.Request) {
-	if name, ok := strings.CutPrefix(r.URL.Path, "/file/bot"+Token+"/"); ok {
+	t.mu.Lock()
+	token := t.token
+	t.mu.Unlock()
+	if name, ok := strings.CutPrefix(r.URL.Path, "/file/bot"+token+"/"); ok {
 		t.mu.Lock()
 		contents, known := t.files[strings.TrimPrefix(name, "documents/")]
 		t.mu.Unlock()
@@ -242,7 +253,7 @@ func (t *Telegram) serve(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write(contents)
 		return
 	}
-	method, ok := strings.CutPrefix(r.URL.Path, "/bot"+Token+"/")
+	method, ok := strings.CutPrefix(r.URL.Path, "/bot"+token+"/")
 	if !ok {
 		reply(w, http.StatusUnauthorized, map[string]any{"ok": false, "error_code": 401, "description": "Unauthorized"})
 		return
