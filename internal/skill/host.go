@@ -15,6 +15,9 @@ import (
 //go:embed prelude.lisp
 var prelude []byte
 
+//go:embed json.lisp
+var jsonLisp []byte
+
 // Memory is what a skill with the capability "memory" sees of the memex. Each
 // object is a property list with the keys :ID :TYPE :ATTRIBUTES :CONTENT
 // :PARENT-ID and :CHILDREN. What is private must not be given out.
@@ -44,8 +47,13 @@ func (j *jail) build() (*lisp.Image, error) {
 		return nil, err
 	}
 	th := img.Thread(loadBudget)
-	if _, err := th.Load("", prelude); err != nil {
-		return nil, fmt.Errorf("prelude.lisp: %w", err)
+	for _, f := range []struct {
+		name string
+		text []byte
+	}{{"prelude.lisp", prelude}, {"json.lisp", jsonLisp}} {
+		if _, err := th.Load("", f.text); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.name, err)
+		}
 	}
 	return th.Freeze()
 }
