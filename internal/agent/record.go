@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -51,11 +52,17 @@ func short(text string) string {
 	return text
 }
 
+// outcomeEntry is how an action went. What it read of private notes is not part of
+// it: the journal is kept and shown for other reasons than the notes are.
 func (t *turn) outcomeEntry(ruling proto.ID, o act.Outcome) sexp.Plist {
+	text := short(o.Text)
+	if o.Taint.Private {
+		text = fmt.Sprintf("(%d bytes with private text, not recorded)", len(o.Text))
+	}
 	p := sexp.P(
 		sexp.Keyword("KIND"), sexp.Keyword("OUTCOME"), sexp.Keyword("RULING"), string(ruling),
 		sexp.Keyword("SESSION"), t.s.name, sexp.Keyword("TURN"), string(t.id),
-		sexp.Keyword("AT"), t.a.Now().UTC().Format(time.RFC3339Nano), sexp.Keyword("OK"), o.OK, sexp.Keyword("TEXT"), short(o.Text),
+		sexp.Keyword("AT"), t.a.Now().UTC().Format(time.RFC3339Nano), sexp.Keyword("OK"), o.OK, sexp.Keyword("TEXT"), text,
 		sexp.Keyword("TAINT"), taintPlist(o.Taint))
 	if len(o.Changed) > 0 {
 		p = p.With("CHANGED", sexp.Strings(o.Changed))
