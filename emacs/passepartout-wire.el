@@ -273,8 +273,13 @@
 
 (defun passepartout-wire--sentinel (process event)
   "Notice that PROCESS has ended with EVENT."
-  (when (and (eq process passepartout-wire--process) (not (process-live-p process)))
-    (passepartout-wire--lost (concat "The daemon went away: " (string-trim event)))
+  (unless (process-live-p process)
+    (passepartout-wire--gone process (string-trim event))))
+
+(defun passepartout-wire--gone (process why)
+  "Take note that PROCESS ended because of WHY, if it is the connection."
+  (when (eq process passepartout-wire--process)
+    (passepartout-wire--lost (concat "The daemon went away: " why))
     (when passepartout-wire--wanted
       (setq passepartout-wire--started nil)
       (passepartout-wire--later "The daemon went away."))))
@@ -363,20 +368,30 @@
     (signal 'passepartout-wire-error
             (list (format "it speaks version %s of the protocol, we speak 1" (plist-get payload :version)))))
    (t
-    (process-send-string
+    (passepartout-wire--write
      process
      (passepartout-wire-frame '(:type :event :payload (:action :handshake :version "1" :client "emacs"
                                                                :capabilities ("STREAM" "TRACE" "EDIT")))))
-    (setq passepartout-wire--ready t passepartout-wire--failures 0 passepartout-wire--started nil)
-    (run-hook-with-args 'passepartout-wire-state-functions 'up "Connected.")
-    (let ((waiting (nreverse passepartout-wire--outbox)))
-      (setq passepartout-wire--outbox nil)
-      (dolist (m waiting) (passepartout-wire--send m))))))
+    (when (eq process passepartout-wire--process) ; else it has gone away already
+      (setq passepartout-wire--ready t passepartout-wire--failures 0 passepartout-wire--started nil)
+      (run-hook-with-args 'passepartout-wire-state-functions 'up "Connected.")
+      (let ((waiting (nreverse passepartout-wire--outbox)))
+        (setq passepartout-wire--outbox nil)
+        (dolist (m waiting) (passepartout-wire--send m)))))))
+
+(defun passepartout-wire--write (process bytes)
+  "Give BYTES to PROCESS; notice when it has gone away.
+An error would end whatever is being done, such as showing an answer.
+To leave it to the sentinel would be too late: by then there may be
+another connection, and who waits over this one would not be told."
+  (condition-case err
+      (process-send-string process bytes)
+    (error (passepartout-wire--gone process (error-message-string err)))))
 
 (defun passepartout-wire--send (message)
   "Send MESSAGE now, or when the daemon is back."
   (if (passepartout-wire-up-p)
-      (process-send-string passepartout-wire--process (passepartout-wire-frame message))
+      (passepartout-wire--write passepartout-wire--process (passepartout-wire-frame message))
     (when (>= (length passepartout-wire--outbox) passepartout-wire--most-waiting)
       (user-error "Too much waits for the daemon already"))
     (push message passepartout-wire--outbox)
