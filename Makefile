@@ -4,10 +4,13 @@ BIN      := bin/passepartout
 TOOL      = $(GO) tool -modfile=tools/go.mod
 SHARED   ?= ../shared
 FUZZTIME ?= 60s
+SOAK     ?= 20m
+SOAKFAULTS ?= 500
+SOAKSEED ?=
 PACKAGES := gcc libc6-dev emacs-nox sbcl cl-ppcre tmux bubblewrap git python3
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check lint bench bench-compare bench-all report fuzz soak eval cover release reproduce deps tools clean
+.PHONY: help run build test check lint bench bench-compare bench-all report fuzz soak soak-tests eval cover release reproduce deps tools clean
 
 help: ## say what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -48,7 +51,10 @@ fuzz: ## run every fuzz target for FUZZTIME (60s)
 	  done; \
 	done
 
-soak: build ## long runs: crash points, model-based tests, many clients
+soak: deps ## everybody at once while things break, for SOAK (20m), with at least SOAKFAULTS (500) faults
+	SOAK=$(SOAK) SOAKFAULTS=$(SOAKFAULTS) SOAKSEED=$(SOAKSEED) $(GO) test -count=1 -timeout 3h -run '^TestSoak$$' -v ./internal/soak
+
+soak-tests: build ## the long forms of tests: crash points, model-based tests, many clients
 	PASSEPARTOUT_SOAK=1 $(GO) test -timeout 60m -run 'Soak|Crash|Model' -v ./... | grep -vE '^(=== RUN|\?|ok .*no tests)'
 
 eval: build ## score the binary on the shared data sets

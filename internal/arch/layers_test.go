@@ -24,7 +24,7 @@ var layers = [][]string{
 	{"act", "skill", "fovea", "flight", "gardener", "scribe"},
 	{"agent", "pulse", "channel", "channel/channeltest", "guard"},
 	{"daemon", "tui", "acp"},
-	{"cmd/passepartout", "cmd/measure"},
+	{"cmd/passepartout", "cmd/measure", "soak"},
 }
 
 // A power is an import, or one name of an import, that only some packages may

@@ -30,6 +30,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -364,7 +365,7 @@ func (d *Daemon) health() sexp.Plist {
 		sexp.Keyword("STARTED"), d.started.UTC().Format(time.RFC3339),
 		sexp.Keyword("MEMEX"), d.s.MemexDir,
 		sexp.Keyword("HEADINGS"), d.memory.View().Len(),
-		sexp.Keyword("CLIENTS"), d.clients.Load(),
+		sexp.Keyword("CLIENTS"), d.clients.Load(), sexp.Keyword("GOROUTINES"), runtime.NumGoroutine(),
 		sexp.Keyword("GATES"), chain.Gates(),
 		sexp.Keyword("POLICY"), chain.Policy().String(),
 		sexp.Keyword("JOURNAL"), int64(seq), sexp.Keyword("HEAD"), head.String())

@@ -1,0 +1,191 @@
+package soak
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"passepartout/internal/proto"
+	"passepartout/internal/sexp"
+)
+
+// forms are the ways a secret may be written down.
+func forms(text string) [][]byte {
+	out := [][]byte{[]byte(text), []byte(hex.EncodeToString([]byte(text)))}
+	for shift := range 3 { // where it stands within what was encoded
+		enc := base64.StdEncoding.EncodeToString([]byte(strings.Repeat(" ", shift) + text + " "))
+		out = append(out, []byte(enc[4:len(enc)-6]))
+	}
+	back := []byte(text)
+	slices.Reverse(back)
+	return append(out, back)
+}
+
+// checkCanaries looks for every secret in everything the run has left: what the
+// model was shown, what passed the sockets, logs, state, notes, homes.
+func (w *world) checkCanaries() []finding {
+	seen := finding{check: "files and records searched for secrets outside their home"}
+	private := w.stage == runNow // else the model is on this machine and may see them
+	err := filepath.WalkDir(w.dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		rel, err := filepath.Rel(w.dir, p)
+		if err != nil || strings.HasPrefix(rel, "bin/") || strings.HasPrefix(rel, "overlay/") {
+			return err
+		}
+		raw, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		seen.examined++
+		for _, c := range w.canaries {
+			if slices.ContainsFunc(c.home, func(h string) bool { return strings.HasPrefix(rel, h) }) || c.name == "note" && !private && rel == "prompts.log" {
+				continue
+			}
+			for i, form := range forms(c.text) {
+				if at := bytes.Index(raw, form); at >= 0 {
+					seen.add("the secret of the %s is in %s (form %d): …%q…", c.name, rel, i, raw[max(0, at-150):min(len(raw), at+80)])
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		seen.add("%v", err)
+	}
+	tg := finding{check: "lines shown over Telegram searched for secrets"}
+	for _, l := range w.telegram.Chat(owner) {
+		tg.examined++
+		for _, c := range w.canaries {
+			if strings.Contains(l.Text, c.text) {
+				tg.add("the secret of the %s was sent: %s", c.name, l.Text)
+			}
+		}
+	}
+	return []finding{seen, tg}
+}
+
+// A reading is what one daemon used at one moment.
+type reading struct {
+	at, age                          time.Duration
+	rss, descriptors, threads, gorou float64
+}
+
+type samples struct {
+	mu  sync.Mutex
+	all []reading
+}
+
+// settled is how old a daemon must be for its use to be compared.
+const settled = 2 * time.Second
+
+// sample reads every second what the daemon uses.
+func (w *world) sample(ctx context.Context) {
+	pid, since := 0, time.Duration(0)
+	for rest(ctx, 500*time.Millisecond) {
+		now := w.pid()
+		if now != pid {
+			pid, since = now, w.now()
+		}
+		if pid == 0 || w.now()-since < settled {
+			continue
+		}
+		r := reading{at: w.now(), age: w.now() - since}
+		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+		if err != nil {
+			continue
+		}
+		var size, rss float64
+		if _, err := fmt.Sscan(string(raw), &size, &rss); err != nil {
+			continue
+		}
+		fds, err1 := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+		tasks, err2 := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+		if err1 != nil || err2 != nil {
+			continue
+		}
+		r.rss, r.descriptors, r.threads = rss*4/1024, float64(len(fds)), float64(len(tasks))
+		r.gorou = w.goroutines(ctx)
+		w.samples.mu.Lock()
+		w.samples.all = append(w.samples.all, r)
+		w.samples.mu.Unlock()
+	}
+}
+
+// goroutines asks the daemon how many it has; 0 when it does not answer.
+func (w *world) goroutines(ctx context.Context) float64 {
+	c, nc, err := w.connect(ctx, w.path("run", "passepartout.sock"), "cli")
+	if err != nil {
+		return 0
+	}
+	defer nc.Close()
+	nc.SetDeadline(time.Now().Add(2 * time.Second))
+	err = c.Send(proto.Message{Kind: proto.Request, Meta: sexp.P(key("ID"), "h"), Payload: sexp.P(key("ACTION"), key("HEALTH-CHECK"))})
+	for err == nil {
+		var m proto.Message
+		if m, err = c.Receive(); err == nil && m.Kind == proto.Response {
+			v, _ := m.Payload.Get("GOROUTINES")
+			n, _ := v.(sexp.Int)
+			k, _ := n.Int64()
+			return float64(k)
+		}
+	}
+	return 0
+}
+
+// checkFlat: what the daemon uses in the last third of the run is not more than in
+// the first, beyond what it keeps in memory of more notes.
+func (w *world) checkFlat() []finding {
+	var out []finding
+	for _, u := range []struct {
+		name string
+		of   func(reading) float64
+		more func(first float64) float64
+	}{
+		{"RSS, MB", func(r reading) float64 { return r.rss }, func(f float64) float64 { return f*1.5 + 16 }},
+		{"goroutines", func(r reading) float64 { return r.gorou }, func(f float64) float64 { return f*1.2 + 10 }},
+		{"descriptors", func(r reading) float64 { return r.descriptors }, func(f float64) float64 { return f*1.2 + 8 }},
+		{"threads", func(r reading) float64 { return r.threads }, func(f float64) float64 { return f*1.2 + 6 }},
+	} {
+		var first, end []float64
+		n := 0
+		for _, r := range w.samples.all {
+			v := u.of(r)
+			if v == 0 {
+				continue
+			}
+			n++
+			switch {
+			case r.at < w.plan.length/3:
+				first = append(first, v)
+			case r.at > w.plan.length*2/3:
+				end = append(end, v)
+			}
+		}
+		a, b := median(first), median(end)
+		f := finding{check: fmt.Sprintf("%s flat: median of the first third %.0f, of the last %.0f", u.name, a, b), examined: n}
+		if a > 0 && b > u.more(a) {
+			f.add("%.0f became %.0f", a, b)
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+func median(xs []float64) float64 {
+	if len(xs) == 0 {
+		return 0
+	}
+	slices.Sort(xs)
+	return xs[len(xs)/2]
+}
