@@ -44,5 +44,5 @@ func doubt(before, after string) error {
 
 // strangeMarks are how models write calls that only their own servers read. Shown
 // to a person they would be noise, so the model is told.
-var strangeMarks = pattern.New("(?m)^[ \\t]*(?:<function_calls>|<invoke name=|<execute_command>|<tool_code>|```tool_code|<\\|tool_call|<\\|python_tag\\|>|<｜tool▁|" +
-	`\[TOOL_CALLS\]|functools\[|>>>\w+[ \t]*\n[ \t]*\{)|<\|channel\|>commentary to=`)
+var strangeMarks = pattern.Needing("(?m)^[ \\t]*(?:<function_calls>|<invoke name=|<execute_command>|<tool_code>|```tool_code|<\\|tool_call|<\\|python_tag\\|>|<｜tool▁|"+
+	`\[TOOL_CALLS\]|functools\[|>>>\w+[ \t]*\n[ \t]*\{)|<\|channel\|>commentary to=`, "<", "```tool_code", "[TOOL_CALLS]", "functools[", ">>>")

@@ -159,17 +159,17 @@ type place struct {
 // places are the marks models put around calls, with the form as the first group
 // and the tool's name, if the mark holds it, as "tool".
 var places = []*pattern.Pattern{
-	pattern.New("(?s)(?m:^[ \\t]*)(?:```|~~~)[A-Za-z0-9_+-]*[ \\t]*\\n\\s*(['`]?[({\\[].*?)(?:\\n[ \\t]*(?:```|~~~)|\\z)"),
-	pattern.New(`(?s)<(?:tool_call|function_call|tool_use|action)>\s*(.*?)(?:</(?:tool_call|function_call|tool_use|action)>|\z)`),
-	pattern.New(`(?s)<function=(?P<tool>[A-Za-z0-9_.-]+)>\s*(\{.*?)(?:</function>|\z)`),
-	pattern.New(`(?s)\[TOOL_CALLS\]\s*(\[.*|\{.*)\z`),
-	pattern.New(`(?s)\[TOOL_CALLS\]\s*(?P<tool>[A-Za-z0-9_.-]+)\[ARGS\]\s*(\{.*)\z`),
-	pattern.New(`(?s)(?:<\|tool_call\|>|(?m:^)functools)\s*(\[.*)\z`),
-	pattern.New(`(?s)<\|python_tag\|>\s*(\{.*?)(?:<\|eom_id\|>|<\|eot_id\|>|\z)`),
-	pattern.New(`(?s)(?m:^Action:)[ \t]*(?P<tool>[A-Za-z0-9_.-]+)[ \t]*\nAction Input:[ \t]*(\{.*)`),
-	pattern.New(`(?m)^[ \t]*(['` + "`" + `]?\(\s*:?\|?"?(?i:type|target|tool|payload|explanation|args|meta|approved)\b)`),
-	pattern.New(`(?m)^[ \t]*(\{\s*["'“]?(?i:type|target|tool|tool_name|payload|name|function|tool_calls|function_?call|tool_call|action|explanation|arguments|parameters|id)\b)`),
-	pattern.New(`(?m)^[ \t]*(\[\s*\{\s*["'“]?(?i:type|target|tool|tool_name|name|function|id)\b)`),
+	pattern.Needing("(?s)(?m:^[ \\t]*)(?:```|~~~)[A-Za-z0-9_+-]*[ \\t]*\\n\\s*(['`]?[({\\[].*?)(?:\\n[ \\t]*(?:```|~~~)|\\z)", "```", "~~~"),
+	pattern.Needing(`(?s)<(?:tool_call|function_call|tool_use|action)>\s*(.*?)(?:</(?:tool_call|function_call|tool_use|action)>|\z)`, "<tool_call>", "<function_call>", "<tool_use>", "<action>"),
+	pattern.Needing(`(?s)<function=(?P<tool>[A-Za-z0-9_.-]+)>\s*(\{.*?)(?:</function>|\z)`, "<function="),
+	pattern.Needing(`(?s)\[TOOL_CALLS\]\s*(\[.*|\{.*)\z`, "[TOOL_CALLS]"),
+	pattern.Needing(`(?s)\[TOOL_CALLS\]\s*(?P<tool>[A-Za-z0-9_.-]+)\[ARGS\]\s*(\{.*)\z`, "[TOOL_CALLS]"),
+	pattern.Needing(`(?s)(?:<\|tool_call\|>|(?m:^)functools)\s*(\[.*)\z`, "<|tool_call|>", "functools"),
+	pattern.Needing(`(?s)<\|python_tag\|>\s*(\{.*?)(?:<\|eom_id\|>|<\|eot_id\|>|\z)`, "<|python_tag|>"),
+	pattern.Needing(`(?s)(?m:^Action:)[ \t]*(?P<tool>[A-Za-z0-9_.-]+)[ \t]*\nAction Input:[ \t]*(\{.*)`, "\nAction Input:"),
+	pattern.Needing(`(?m)^[ \t]*(['`+"`"+`]?\(\s*:?\|?"?(?i:type|target|tool|payload|explanation|args|meta|approved)\b)`, "("),
+	pattern.Needing(`(?m)^[ \t]*(\{\s*["'“]?(?i:type|target|tool|tool_name|payload|name|function|tool_calls|function_?call|tool_call|action|explanation|arguments|parameters|id)\b)`, "{"),
+	pattern.Needing(`(?m)^[ \t]*(\[\s*\{\s*["'“]?(?i:type|target|tool|tool_name|name|function|id)\b)`, "["),
 }
 
 // bare is the first of the places at which the form itself says where it ends.
@@ -177,8 +177,7 @@ const bare = 7
 
 // nextPlace is the first place at or after an offset.
 func nextPlace(text string, from int) (best place, ok bool) {
-	for i, p := range places {
-		re := p.Regexp()
+	for i, re := range places {
 		m := re.FindStringSubmatchIndex(text[from:])
 		if m == nil {
 			continue

@@ -30,7 +30,7 @@ func TestNoPackageCompilesExpressionsAtTheStart(t *testing.T) {
 				switch at := f.fset.Position(n.Pos()); selected(call) {
 				case "regexp.MustCompile", "regexp.Compile":
 					t.Errorf("%s: compiled whenever the program starts; use pattern.New", at)
-				case "pattern.New":
+				case "pattern.New", "pattern.Needing":
 					patterns++
 					if expr, ok := constant(call.Args[0]); ok {
 						if _, err := regexp.Compile(expr); err != nil {

@@ -24,11 +24,9 @@ func (c *anthropic) body(req Request) map[string]any {
 		b["system"] = []any{map[string]any{"type": "text", "text": req.System, "cache_control": warm}}
 	}
 	if len(req.Tools) > 0 {
-		var tools []any
-		for _, t := range req.Tools {
-			tools = append(tools, map[string]any{"name": t.Name, "description": t.Doc, "input_schema": schema(t, false)})
-		}
-		b["tools"] = tools
+		b["tools"] = c.box.describe(req.Tools, func(t Tool) any {
+			return map[string]any{"name": t.Name, "description": t.Doc, "input_schema": schema(t, false)}
+		})
 		b["tool_choice"] = map[string]any{"type": "auto", "disable_parallel_tool_use": true}
 	}
 	msgs := []any{}

@@ -55,7 +55,7 @@ func (c *chat) body(req Request) map[string]any {
 	case c.quirk.noTools:
 		system += inWords(req.Tools)
 	default:
-		b["tools"] = chatTools(req.Tools, true)
+		b["tools"] = c.box.describe(req.Tools, chatTool)
 		if c.quirk.single {
 			b["parallel_tool_calls"] = false
 		}
@@ -68,20 +68,10 @@ func (c *chat) body(req Request) map[string]any {
 	return b
 }
 
-// chatTools describes tools. Ollama's own type does not know that a schema can be
-// closed.
-func chatTools(tools []Tool, closed bool) []any {
-	var out []any
-	for _, t := range tools {
-		s := schema(t, false)
-		if !closed {
-			delete(s, "additionalProperties")
-		}
-		out = append(out, map[string]any{"type": "function", "function": map[string]any{
-			"name": t.Name, "description": t.Doc, "parameters": s,
-		}})
-	}
-	return out
+func chatTool(t Tool) any { return chatFunction(t, schema(t, false)) }
+
+func chatFunction(t Tool, parameters map[string]any) any {
+	return map[string]any{"type": "function", "function": map[string]any{"name": t.Name, "description": t.Doc, "parameters": parameters}}
 }
 
 // chatMessages writes one speech. Results must directly follow their call.

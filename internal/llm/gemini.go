@@ -22,11 +22,9 @@ func (c *gemini) body(req Request) map[string]any {
 		b["systemInstruction"] = map[string]any{"parts": []any{map[string]any{"text": req.System}}}
 	}
 	if len(req.Tools) > 0 {
-		var fns []any
-		for _, t := range req.Tools {
-			fns = append(fns, map[string]any{"name": t.Name, "description": t.Doc, "parameters": schema(t, true)})
-		}
-		b["tools"] = []any{map[string]any{"functionDeclarations": fns}}
+		b["tools"] = []any{map[string]any{"functionDeclarations": c.box.describe(req.Tools, func(t Tool) any {
+			return map[string]any{"name": t.Name, "description": t.Doc, "parameters": schema(t, true)}
+		})}}
 	}
 	contents := []any{}
 	for _, s := range dialogue(req) {

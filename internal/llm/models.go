@@ -180,7 +180,7 @@ func (e *Engine) wire(p Provider, name string) wire {
 	if p.Name == "openrouter" {
 		h["X-Title"] = "Passepartout"
 	}
-	return wire{client: e.client, base: p.Base, header: h, name: name, timeout: e.o.Timeout, stall: e.o.Stall, now: e.o.Now}
+	return wire{client: e.client, base: p.Base, header: h, name: name, timeout: e.o.Timeout, stall: e.o.Stall, now: e.o.Now, box: &toolbox{}}
 }
 
 // A ModelInfo is one model somebody offers.

@@ -80,6 +80,14 @@ type ollamaMessage struct {
 	ToolName  string       `json:"tool_name,omitempty"`
 }
 
+// ollamaTool describes a tool. Ollama's own type does not know that a schema can be
+// closed.
+func ollamaTool(t Tool) any {
+	s := schema(t, false)
+	delete(s, "additionalProperties")
+	return chatFunction(t, s)
+}
+
 func (c *ollama) body(req Request, window int, words bool) (map[string]any, int) {
 	system := req.System
 	// Unless it is told not to, Ollama drops the oldest messages of a prompt that is
@@ -89,7 +97,7 @@ func (c *ollama) body(req Request, window int, words bool) (map[string]any, int)
 		if words {
 			system += inWords(req.Tools)
 		} else {
-			b["tools"] = chatTools(req.Tools, false)
+			b["tools"] = c.box.describe(req.Tools, ollamaTool)
 		}
 	}
 	msgs := []ollamaMessage{{Role: "system", Content: system}}

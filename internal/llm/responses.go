@@ -22,13 +22,10 @@ func (c *responses) body(req Request) map[string]any {
 		"max_output_tokens": req.replyLimit(),
 	}
 	if len(req.Tools) > 0 {
-		var tools []any
-		for _, t := range req.Tools {
-			tools = append(tools, map[string]any{
-				"type": "function", "name": t.Name, "description": t.Doc, "parameters": schema(t, false), "strict": false,
-			})
-		}
-		b["tools"], b["parallel_tool_calls"] = tools, false
+		b["parallel_tool_calls"] = false
+		b["tools"] = c.box.describe(req.Tools, func(t Tool) any {
+			return map[string]any{"type": "function", "name": t.Name, "description": t.Doc, "parameters": schema(t, false), "strict": false}
+		})
 	}
 	input := []any{}
 	for _, s := range dialogue(req) {

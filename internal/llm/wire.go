@@ -22,7 +22,8 @@ const (
 	defaultStall   = 30 * time.Second // between two pieces of it
 )
 
-// A wire speaks to one provider over HTTP. It is constant after construction.
+// A wire speaks to one provider over HTTP. It is constant after construction, but for
+// what its toolbox remembers.
 type wire struct {
 	client  *http.Client
 	base    string
@@ -31,6 +32,7 @@ type wire struct {
 	timeout time.Duration
 	stall   time.Duration
 	now     func() time.Time
+	box     *toolbox
 }
 
 // newClient returns an HTTP client that follows no redirect, because a redirect

@@ -40,3 +40,12 @@ func TestMakingAPatternCostsNothing(t *testing.T) {
 }
 
 var sink *pattern.Pattern
+
+func TestAPatternWithoutItsWordsIsNotLookedFor(t *testing.T) {
+	p := pattern.Needing(`<(b|i)>x+`, "<b>", "<i>")
+	for text, want := range map[string]bool{"": false, "xxx": false, "<b>": false, "a <i>xx": true, "<u>x": false} {
+		if p.MatchString(text) != want || (p.FindStringSubmatchIndex(text) != nil) != want {
+			t.Errorf("%q: want %v", text, want)
+		}
+	}
+}
