@@ -168,7 +168,7 @@ func TestTheTerminalClientAnswersAndShowsItsGates(t *testing.T) {
 func TestTheTerminalClientAsksAndObeys(t *testing.T) {
 	t.Parallel()
 	x := newTerminal(t, 100, 40)
-	const ready = "y allow once, s for this session, m make a rule, n deny, r deny with a reason"
+	const ready = "y allow once, s this session, m make a rule, n deny, r deny with a reason"
 	x.say("run curl https://one.invalid/")
 	x.wait(ready)
 	x.keys("n")

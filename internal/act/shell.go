@@ -213,7 +213,7 @@ func shellOutcome(r sandbox.Result) Outcome {
 	case sandbox.CauseUnknown:
 		b.WriteString("ended in an unknown way\n")
 	}
-	text := strings.TrimRight(strings.ToValidUTF8(b.String(), "\uFFFD"), "\n")
+	text := strings.TrimRight(seen(strings.ToValidUTF8(b.String(), "\uFFFD")), "\n")
 	if text == "" {
 		text = "(no output)"
 	}

@@ -20,6 +20,7 @@ func TestCommandsRunForRealAndSayHowTheyEnded(t *testing.T) {
 	}{
 		{`:CMD "echo hello; echo oops >&2"`, "hello\nstderr: oops", true},
 		{`:ARGV ("printf" "%s|" "a b" "$HOME")`, "a b|$HOME|", true},
+		{`:CMD "printf '10\\r50\\r100\\n\\033[31mred\\033[0m\\a done\\r\\n'"`, "100\nred done", true},
 		{`:CMD "exit 3"`, "exit code 3", false},
 		{`:CMD "kill -9 $$"`, "killed by", false},
 		{`:CMD "true"`, "(no output)", true},
@@ -28,7 +29,7 @@ func TestCommandsRunForRealAndSayHowTheyEnded(t *testing.T) {
 		{`:CMD "test -t 1 || echo no terminal"`, "no terminal", true},
 		{`:CMD "cat ../state/undo/lock"`, "stderr: ", false},
 	} {
-		if o := s.do("shell", "%s", c.args); o.OK != c.ok || !strings.Contains(o.Text, c.want) {
+		if o := s.do("shell", "%s", c.args); o.OK != c.ok || !strings.Contains(o.Text, c.want) || strings.ContainsAny(o.Text, "\r\x1b\a") {
 			t.Errorf("%s: ok %t, %v, %q: want %t, %q", c.args, o.OK, o.Taint, o.Text, c.ok, c.want)
 		}
 	}

@@ -229,7 +229,10 @@ func (q *question) layout(l look, width int) []string {
 	for _, reason := range q.reasons {
 		row("asks", reason, roleAsk)
 	}
-	if len(q.preview) > 0 {
+	switch {
+	case len(q.preview) == 1: // a remark, no difference
+		row("tried", q.preview[0], rolePlain)
+	case len(q.preview) > 1:
 		body = append(body, exact(l, inner, column, "tried", strings.Join(q.preview, "\n"))...)
 	}
 	row("scope", "y: this one action, once", rolePlain)

@@ -102,6 +102,9 @@ func (m *Model) helpCommand(args []string) tea.Cmd {
 	return nil
 }
 
+// cell is text as a cell of a table.
+func cell(s string) string { return strings.ReplaceAll(oneLine(s), "|", `\|`) }
+
 // keyHelp lists the keys.
 const keyHelp = `| Key | What it does |
 |---|---|
@@ -124,7 +127,7 @@ func (m *Model) help(topic string) string {
 		if topic != "" && topic != c.name {
 			continue
 		}
-		fmt.Fprintf(&b, "| %s | %s |\n", strings.TrimSpace("/"+c.name+" "+c.args), c.doc)
+		fmt.Fprintf(&b, "| %s | %s |\n", cell("/"+c.name+" "+c.args), cell(c.doc))
 	}
 	switch {
 	case topic == "":
@@ -175,7 +178,7 @@ func (m *Model) listAsks([]string) tea.Cmd {
 	var b strings.Builder
 	b.WriteString("| Token | Action | Until |\n|---|---|---|\n")
 	for _, q := range m.asks {
-		fmt.Fprintf(&b, "| %s | %s %s | %s |\n", q.ask.token, q.ask.name, oneLine(strings.Join(q.ask.args, " ")), q.ask.until())
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", cell(q.ask.token), cell(q.ask.name+" "+strings.Join(q.ask.args, " ")), cell(q.ask.until()))
 	}
 	m.note(b.String())
 	return nil
@@ -275,10 +278,10 @@ func (m *Model) showStatus([]string) tea.Cmd {
 	var b strings.Builder
 	b.WriteString("| What | Value |\n|---|---|\n")
 	for _, f := range m.facts() {
-		fmt.Fprintf(&b, "| %s | %s |\n", f.label, f.value)
+		fmt.Fprintf(&b, "| %s | %s |\n", f.label, cell(f.value))
 	}
 	if m.over.note != "" {
-		fmt.Fprintf(&b, "| protection | %s |\n", m.over.note)
+		fmt.Fprintf(&b, "| protection | %s |\n", cell(m.over.note))
 	}
 	m.note(b.String())
 	return nil

@@ -114,11 +114,11 @@ func listed(rows []sexp.Plist, none string, heads ...string) string {
 	for _, r := range rows {
 		for i := 1; i < len(heads); i += 2 {
 			v, _ := r.Get(sexp.Keyword(heads[i]))
-			cell, ok := v.(sexp.String)
+			text, ok := v.(sexp.String)
 			if !ok && v != nil {
-				cell = sexp.String(v.String())
+				text = sexp.String(v.String())
 			}
-			fmt.Fprintf(&b, "| %s ", strings.ReplaceAll(oneLine(string(cell)), "|", "/"))
+			fmt.Fprintf(&b, "| %s ", cell(string(text)))
 		}
 		b.WriteString("|\n")
 	}

@@ -233,9 +233,8 @@ func table(l look, limit int, rows []string) []string {
 	cells := make([][]string, len(rows))
 	var cols []int
 	for i, row := range rows {
-		for j, c := range strings.Split(strings.Trim(strings.TrimSpace(row), "|"), "|") {
-			c = strings.TrimSpace(c)
-			cells[i] = append(cells[i], c)
+		cells[i] = rowCells(row)
+		for j, c := range cells[i] {
 			if j == len(cols) {
 				cols = append(cols, 1)
 			}
@@ -260,6 +259,18 @@ func table(l look, limit int, rows []string) []string {
 		}
 	}
 	return out
+}
+
+// rowCells are the cells of a row. A bar after a backslash is one of the text.
+func rowCells(row string) []string {
+	const bar = "\x00" // cleaned text has none
+	row = strings.TrimSpace(strings.ReplaceAll(row, `\|`, bar))
+	row = strings.TrimSuffix(strings.TrimPrefix(row, "|"), "|")
+	cells := strings.Split(row, "|")
+	for i, c := range cells {
+		cells[i] = strings.ReplaceAll(strings.TrimSpace(c), bar, "|")
+	}
+	return cells
 }
 
 // isRule reports whether a row only separates others.

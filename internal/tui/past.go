@@ -108,7 +108,7 @@ func (m *Model) rewind(args []string) tea.Cmd {
 
 // agenda opens the agenda.
 func (m *Model) agenda(args []string) tea.Cmd {
-	s := &sheet{what: "agenda", title: "Agenda", keys: "Left and Right other days, d w m span, t today, Enter opens, h history, Esc back", days: 7}
+	s := &sheet{what: "agenda", title: "Agenda", keys: "Left Right days, d w m span, t today, Enter opens, h history, Esc back", days: 7}
 	for _, a := range args {
 		switch a {
 		case "day", "today":

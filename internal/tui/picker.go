@@ -127,6 +127,9 @@ func (m *Model) pick(c command) tea.Cmd {
 	return m.command(c.name, nil)
 }
 
+// nameWidth is the palette's left column, with the blank that ends it.
+const nameWidth = 24
+
 // view is the palette as a box of at most height rows.
 func (p *picker) view(l look, width, height int) []string {
 	inner := width - 4
@@ -135,12 +138,12 @@ func (p *picker) view(l look, width, height int) []string {
 	body := []string{l.paint(roleAccent, l.prompt) + l.short(p.query+"_", inner-2)}
 	for i := first; i < first+rows; i++ {
 		c := p.shown[i]
-		name := pad("/"+strings.TrimSpace(c.name+" "+c.args), 24)
+		name, doc := pad(l.short(strings.TrimSpace("/"+c.name+" "+c.args), nameWidth-1), nameWidth), l.short(c.doc, inner-nameWidth)
 		if i == p.at {
-			body = append(body, l.paint(roleSelect, pad(l.short(name, 24)+strings.Repeat(" ", max(0, 24-ansiWidth(l.short(name, 24))))+l.short(c.doc, inner-24), inner)))
+			body = append(body, l.paint(roleSelect, pad(name+doc, inner)))
 			continue
 		}
-		body = append(body, l.paint(roleStrong, name)+l.paint(roleDim, l.short(c.doc, inner-24)))
+		body = append(body, l.paint(roleStrong, name)+l.paint(roleDim, doc))
 	}
 	if len(p.shown) == 0 {
 		body = append(body, l.paint(roleDim, "nothing of that name"))

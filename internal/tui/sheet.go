@@ -178,7 +178,7 @@ func (s *sheet) view(l look, width, height int) []string {
 		switch {
 		case i == s.at && i >= len(body):
 			line = l.paint(roleSelect, pad(l.prompt+ansi.Strip(line), width))
-		case i == s.at:
+		case i == s.at && len(body)+len(rows) >= height: // there is somewhere to go
 			line = pad(line, width-1) + l.paint(roleAccent, l.bar)
 		case i >= len(body):
 			line = "  " + line
@@ -214,7 +214,7 @@ func wrapOne(l look, width int, spans []span) string {
 		if l.plain {
 			s.text = ascii(s.text)
 		}
-		t := ansi.Truncate(s.text, max(0, width), l.dots)
+		t := truncate(s.text, max(0, width), l.dots)
 		width -= ansiWidth(t)
 		b.WriteString(l.paint(s.role, t))
 	}

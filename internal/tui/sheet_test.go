@@ -53,7 +53,7 @@ func TestAYesCanReachFurther(t *testing.T) {
 			t.Fatalf("%s before the question could be read sent %v", c.key, sent)
 		}
 		s.Arm()
-		s.wants("s: and in this session shell.run CMD curl https://example.org/*", "a rule for such actions", "y allow once, s for this session, m make a rule")
+		s.wants("s: and in this session shell.run CMD curl https://example.org/*", "a rule for such actions", "y allow once, s this session, m make a rule")
 		s.press(c.key)
 		m := s.sentOne("hitl-respond")
 		if m.Payload.Word("DECISION") != "APPROVED" || m.Payload.Word("SCOPE") != c.scope {

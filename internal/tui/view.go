@@ -109,7 +109,7 @@ func (m *Model) rule() string {
 	case b != nil && m.armed:
 		say, r = "y allow once, n deny, r deny with a reason", roleAsk
 		if b.ask.class != "" {
-			say = "y allow once, s for this session, m make a rule, n deny, r deny with a reason"
+			say = "y allow once, s this session, m make a rule, n deny, r deny with a reason"
 		}
 		if n := len(m.asks); n > 1 {
 			say += fmt.Sprintf(" (%d wait)", n)
