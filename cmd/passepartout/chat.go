@@ -135,7 +135,7 @@ func (a *app) prompt(ctx context.Context, session string) error {
 		return err
 	}
 	defer c.close()
-	fmt.Fprintln(a.errw, "Passepartout. Say `help` for what I understand, /quit to leave.")
+	fmt.Fprintln(a.errw, "Passepartout. Say `help` for what I understand, /help for commands, /quit to leave.")
 	lines := bufio.NewScanner(a.in)
 	lines.Buffer(nil, maxInput)
 	for {
@@ -150,6 +150,9 @@ func (a *app) prompt(ctx context.Context, session string) error {
 			continue
 		case "/quit", "/exit", "quit", "exit":
 			return nil
+		}
+		if a.word(ctx, text) {
+			continue
 		}
 		if err := a.turn(c, session, text); err != nil {
 			return err

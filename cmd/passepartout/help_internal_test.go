@@ -88,3 +88,16 @@ func TestTextCannotDriveTroff(t *testing.T) {
 		}
 	}
 }
+
+func TestWordsOfThePlainPromptAreCommands(t *testing.T) {
+	a := &app{out: &bytes.Buffer{}, errw: &bytes.Buffer{}}
+	root := a.root()
+	for _, w := range slashWords {
+		if w.argv == nil {
+			continue
+		}
+		if c, rest, err := root.Find(w.argv); err != nil || c == root || !c.Runnable() || len(rest) > 1 {
+			t.Errorf("/%s is %v, which is no command: %v", w.name, w.argv, err)
+		}
+	}
+}

@@ -33,9 +33,9 @@ type glass struct {
 	at   []time.Time
 }
 
-func newGlass(t testing.TB, cmd *exec.Cmd) *glass {
+func newGlass(t testing.TB, cmd *exec.Cmd, env ...string) *glass {
 	t.Helper()
-	cmd.Env = append(cmd.Env, "TERM=xterm-256color", "LANG=C.UTF-8")
+	cmd.Env = append(append(cmd.Env, "TERM=xterm-256color", "LANG=C.UTF-8"), env...)
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: 140, Rows: 50})
 	if err != nil {
 		t.Fatal(err)
@@ -82,16 +82,29 @@ func (g *glass) look() (string, []time.Time) {
 // until waits for a text, and says when it was there.
 func (g *glass) until(text string) time.Time {
 	g.Helper()
+	_, at := g.wait(text)
+	return at
+}
+
+// read waits for a text, and returns everything up to it.
+func (g *glass) read(text string) string {
+	g.Helper()
+	s, _ := g.wait(text)
+	return s
+}
+
+func (g *glass) wait(text string) (string, time.Time) {
+	g.Helper()
 	seen := ""
 	for range 6000 {
 		s, at := g.look()
 		if seen += s; strings.Contains(seen, text) {
-			return at[len(at)-1]
+			return seen, at[len(at)-1]
 		}
 		time.Sleep(5 * time.Millisecond) // between looks
 	}
 	g.Fatalf("%q was never drawn:\n%q", text, seen)
-	return time.Time{}
+	return "", time.Time{}
 }
 
 // quiet waits until nothing is drawn for a while.
@@ -112,7 +125,8 @@ type fastDaemon struct {
 	testing.TB
 	socket string
 	answer func(n int, chunk func(string)) (whole string)
-	said   chan struct{} // after each answer
+	said   chan struct{}                           // after each answer
+	tells  func(question string, n int) sexp.Plist // what it says of itself after n answers; nil is nothing
 }
 
 func newFastDaemon(t testing.TB, answer func(n int, chunk func(string)) string) *fastDaemon {
@@ -171,6 +185,11 @@ func (f *fastDaemon) serve(nc net.Conn) error {
 		}
 		turn := sexp.P(sexp.Keyword("SESSION-ID"), "main", sexp.Keyword("TURN"), fmt.Sprint("t-", n), sexp.Keyword("IN-REPLY-TO"), id)
 		payload := sexp.P(sexp.Keyword("ACTION"), sexp.Keyword("NOTHING"), sexp.Keyword("STATUS"), sexp.Keyword("DONE"))
+		if f.tells != nil {
+			for _, p := range f.tells(m.Do(), n).Pairs() {
+				payload = payload.With(p.Key, p.Value)
+			}
+		}
 		if m.Sensor() == "user-input" {
 			n++
 			whole := f.answer(n, func(s string) {

@@ -143,10 +143,14 @@ func (m *Model) hintLine() string {
 		return ""
 	}
 	words, _ := m.candidates(line)
-	if len(words) == 1 {
+	name, _, ok := slash(line)
+	if len(words) == 1 && !strings.Contains(line, " ") {
+		name = words[0]
+	}
+	if ok && len(words) <= 1 {
 		for _, c := range commands() {
-			if c.name == words[0] {
-				return l.paint(roleDim, l.short(strings.TrimSpace("/"+c.name+" "+c.args)+"  "+c.doc, m.width))
+			if c.name == name {
+				return l.paint(roleDim, l.short(strings.TrimSpace("/"+c.name+" "+c.args)+": "+c.doc, m.width))
 			}
 		}
 	}
