@@ -1,11 +1,9 @@
 package fovea
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"hash/fnv"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -32,12 +30,8 @@ type Mirror struct {
 	learnt int                       // notes when vectors were last learnt
 	fresh  []memory.ID               // put after the first Sync, oldest first
 	links  map[memory.ID][]memory.ID // a target to the nodes that link to it
-	dates  map[memory.ID]deadline    // of open tasks
-	sorted []memory.ID               // dates by when they are, nil when that changed
+	dates  calendar                  // deadlines of open tasks
 }
-
-// deadline is a date and when it is first warned of.
-type deadline struct{ warn, at time.Time }
 
 // mirrored is what the index holds of a file.
 type mirrored struct {
@@ -49,7 +43,7 @@ type mirrored struct {
 // NewMirror returns a mirror that has seen nothing yet. With trigrams indexed it
 // searches by them alone, as the ancestor did.
 func NewMirror(o recall.Options) *Mirror {
-	m := &Mirror{files: map[string]mirrored{}, links: map[memory.ID][]memory.ID{}, dates: map[memory.ID]deadline{}}
+	m := &Mirror{files: map[string]mirrored{}, links: map[memory.ID][]memory.ID{}}
 	o.Text, o.Parts = m.text, m.parts
 	m.index = recall.New(o)
 	if o.Hashing {
@@ -156,6 +150,7 @@ func (m *Mirror) Sync(v *memory.View) {
 			m.index.Delete(string(id))
 		}
 	}
+	m.dates.settle() // here, where nobody waits for a context
 	m.fresh = m.fresh[max(len(m.fresh)-mostFresh, 0):]
 }
 
@@ -198,8 +193,7 @@ func (m *Mirror) relate(v *memory.View, o memory.Object, body string, file *mirr
 		}
 	}
 	if o.Todo != "" && !o.Done && o.Deadline.Raw != "" {
-		m.sorted = nil
-		m.dates[o.ID] = deadline{o.Deadline.Start.AddDate(0, 0, -warning(o.Deadline)), o.Deadline.Start}
+		m.dates.add(deadline{at: o.Deadline.Start.Unix(), warn: o.Deadline.Start.AddDate(0, 0, -warning(o.Deadline)).Unix(), id: o.ID})
 	}
 }
 
@@ -228,10 +222,7 @@ func (m *Mirror) unlink(old mirrored) {
 	from := map[memory.ID]bool{}
 	for _, id := range old.ids {
 		from[id] = true
-		if _, dated := m.dates[id]; dated {
-			delete(m.dates, id)
-			m.sorted = nil
-		}
+		m.dates.drop(id)
 	}
 	for _, t := range old.targets {
 		if m.links[t] = slices.DeleteFunc(m.links[t], func(id memory.ID) bool { return from[id] }); len(m.links[t]) == 0 {
@@ -256,28 +247,14 @@ func (m *Mirror) due(now time.Time) []memory.ID {
 	const most = 32
 	y, mon, day := now.Date()
 	now = time.Date(y, mon, day, now.Hour(), now.Minute(), 0, 0, time.UTC) // as timestamps are carried
-	stale := now.AddDate(0, 0, -staleDays)
-	if m.sorted == nil {
-		m.sorted = slices.SortedFunc(maps.Keys(m.dates), func(a, b memory.ID) int {
-			if c := m.dates[a].at.Compare(m.dates[b].at); c != 0 {
-				return c
-			}
-			return cmp.Compare(a, b)
-		})
-	}
-	from, _ := slices.BinarySearchFunc(m.sorted, stale, func(id memory.ID, t time.Time) int {
-		if m.dates[id].at.After(t) {
-			return 1
-		}
-		return -1
-	})
+	last := now.AddDate(longestWarning, 0, 0).Unix()
 	var out []memory.ID
-	for _, id := range m.sorted[from:] {
-		if d := m.dates[id]; !d.warn.After(now) {
-			if out = append(out, id); len(out) == most {
+	for _, d := range m.dates.after(now.AddDate(0, 0, -staleDays).Unix()) {
+		if d.warn <= now.Unix() {
+			if out = append(out, d.id); len(out) == most {
 				break
 			}
-		} else if d.at.After(now.AddDate(longestWarning, 0, 0)) {
+		} else if d.at > last {
 			break
 		}
 	}
