@@ -24,20 +24,30 @@ func (m Memex) Label(path string) proto.Taint {
 	v := m.Store.View()
 	o, ok := v.File(filepath.ToSlash(rel))
 	if !ok {
-		return t // no Org file: it has no tags and names no origin
+		// No note: it has no tags and names no origin, but may be a copy of one.
+		kin := original(filepath.ToSlash(rel))
+		_, known := v.File(kin)
+		return t.Join(proto.Taint{Private: known && v.Private(kin)})
 	}
 	return t.Join(proto.Taint{Private: v.Private(o.File), Untrusted: foreign(o)})
 }
 
-// Secluded lists the files with private text in them. It is meant for [Shell].
-func (m Memex) Secluded() []string {
-	out := m.Labels.Private()
+// Secluded is where private text stands now. It is meant for [Shell].
+func (m Memex) Secluded() Seclusion {
 	v := m.Store.View()
+	root := m.Store.Root()
+	out := Seclusion{Files: m.Labels.Private(), Done: func() {}}
+	var private []string
 	for f := range v.Files() {
 		if v.Private(f) {
-			out = append(out, filepath.Join(m.Store.Root(), filepath.FromSlash(f)))
+			private = append(private, f)
 		}
 	}
+	for _, f := range private {
+		out.Files = append(out.Files, filepath.Join(root, filepath.FromSlash(f)))
+	}
+	out.Files = append(out.Files, copies(v, root, private)...)
+	out.Stores = stores(root, private)
 	return out
 }
 

@@ -34,10 +34,10 @@ type Shell struct {
 	Dir        string          // where commands start
 	WriteRoots []string        // what they may change
 	Hidden     func() []string // what they must not see, looked for before each; nil: nothing
-	// Secluded lists the files of private text, before each command: what one that
-	// opens such a file prints is private. Until done is called nobody else in this
-	// program opens them, or it would be held against the command. Nil: there are none.
-	Secluded func() (files []string, done func())
+	// Secluded says where private text stands, before each command: what one that
+	// opens it prints is private. Until Done is called nobody else in this program
+	// opens it, or that would be held against the command. Nil: nowhere.
+	Secluded func() Seclusion
 	Env      map[string]string
 	History  History
 	Labels   *label.Store     // of what they change; nil: none are kept
@@ -86,9 +86,9 @@ func (s Shell) Act(ctx context.Context, p gate.Permit) (Outcome, error) {
 		spec.Network = &sandbox.Network{Hosts: hosts, Private: s.Private, Resolver: s.Resolver}
 	}
 	if s.Secluded != nil {
-		files, done := s.Secluded()
-		defer done()
-		spec.Watched = files
+		private := s.Secluded()
+		defer private.Done()
+		spec.Watched = private.watchedBy(argv)
 	}
 	if out := turnOf(ctx).Output; out != nil {
 		spec.Sink = func(c sandbox.Chunk) { out(c.Data) }
@@ -138,6 +138,9 @@ func (s Shell) run(ctx context.Context, spec sandbox.Spec, files []gate.File, wh
 	return o
 }
 
+// bash runs a command line, and nothing of a person's settings.
+var bash = []string{"bash", "--norc", "--noprofile", "-c"}
+
 // command is what is to be started: exactly one of the two forms.
 func command(args sexp.Plist) ([]string, error) {
 	v, _ := args.Get("ARGV")
@@ -153,7 +156,7 @@ func command(args sexp.Plist) ([]string, error) {
 	case len(argv) > 0 && line == "" && argv[0] != "":
 		return argv, nil
 	case len(argv) == 0 && strings.TrimSpace(line) != "":
-		return []string{"bash", "--norc", "--noprofile", "-c", line}, nil
+		return append(slices.Clone(bash), line), nil
 	}
 	return nil, errors.New("give the program and its arguments in :ARGV, or a command line in :CMD")
 }

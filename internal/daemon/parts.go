@@ -52,10 +52,12 @@ func (d *Daemon) secluded(file string) bool {
 
 // watched lists what commands are watched for, and keeps the daemon's own look at
 // every file for after them.
-func (d *Daemon) watched(m act.Memex) func() ([]string, func()) {
-	return func() ([]string, func()) {
+func (d *Daemon) watched(m act.Memex) func() act.Seclusion {
+	return func() act.Seclusion {
 		d.still.RLock()
-		return m.Secluded(), d.still.RUnlock
+		s := m.Secluded()
+		s.Done = d.still.RUnlock
+		return s
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -30,6 +31,7 @@ func TestINV12ACommandDoesNotCarryAPrivateNoteToACloud(t *testing.T) {
 	for _, cmd := range []string{
 		"cat diary.org", "grep -rh canary .", "cat d*", "head -c 999 $(ls | grep dia)", "cat ./../*/diary.org",
 		"wc -c diary.org; tail -n 1 < diary.org", "tar cf - . | strings", "ln diary.org x; tail -n 1 x",
+		"tail -n 1 diary.org~", "git show HEAD:diary.org", "git log -p -1 | tail -n 3", "git cat-file -p HEAD:diary.org | tail -n 1",
 		"cp diary.org y.txt; rm y.txt", "find . -name '*.org' -exec tail -n 1 {} +", "awk '/canary/' *.org", "sed -n 3p diary.org | rev | rev",
 	} {
 		t.Run(cmd, func(t *testing.T) {
@@ -40,6 +42,8 @@ func TestINV12ACommandDoesNotCarryAPrivateNoteToACloud(t *testing.T) {
 			s := m.cloud(settings(t))
 			s.PrivacyTags = []string{"@personal"}
 			write(t, s, "diary.org", secretDiary)
+			write(t, s, "diary.org~", secretDiary)
+			commit(t, s.MemexDir)
 			r := open(t, s).connect().request(say("main", "look at the files")).Payload
 			if m.heardOf("canary sings") > 0 || r.Word("STATUS") == "DONE" {
 				t.Errorf("ended %s", r)
@@ -48,14 +52,26 @@ func TestINV12ACommandDoesNotCarryAPrivateNoteToACloud(t *testing.T) {
 	}
 }
 
+// commit puts all there is into a repository.
+func commit(t *testing.T, dir string) {
+	t.Helper()
+	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-qm", "all"}} {
+		if out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+}
+
 func TestACommandThatOpensNoPrivateFileLeavesTheConversationFree(t *testing.T) {
 	m := newModel(t, inTurn(
 		call("shell", map[string]any{"cmd": "ls; wc -c plain.txt; cat plain.txt", "explanation": "The person asked to look at the files."}, 1),
+		call("shell", map[string]any{"cmd": "git status && git log --oneline", "explanation": "The person asked to look at the files."}, 1),
 		speak("summary")))
 	s := m.cloud(settings(t))
 	s.PrivacyTags = []string{"@personal"}
 	write(t, s, "diary.org", secretDiary)
 	write(t, s, "plain.txt", "Nothing to hide.\n")
+	commit(t, s.MemexDir)
 	h := open(t, s)
 	if r := h.connect().request(say("main", "look at the files")).Payload; r.Text("TEXT") != "summary" || m.heardOf("Nothing to hide.") == 0 {
 		t.Errorf("ended %s", r)
@@ -72,6 +88,8 @@ func TestINV12PrivateTextIsPrivateInWhateverFileItIsWritten(t *testing.T) {
 	for name, copies := range map[string][]map[string]any{
 		"a tool writes a file":          {{"tool": "read-file", "filepath": "diary.org"}, {"tool": "write-file", "filepath": "copy.txt", "content": "The canary sings."}},
 		"a command writes a file":       {{"tool": "shell", "cmd": "tail -n 1 diary.org > copy.txt"}},
+		"a command renames the note":    {{"tool": "shell", "cmd": "mv diary.org copy.txt"}},
+		"a command links the note":      {{"tool": "shell", "cmd": "ln diary.org copy.txt"}},
 		"a command writes another note": {{"tool": "shell", "cmd": "tail -n 1 diary.org > copy.org"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -113,5 +131,23 @@ func TestINV12PrivateTextIsPrivateInWhateverFileItIsWritten(t *testing.T) {
 				h.close()
 			}
 		})
+	}
+}
+
+func TestINV12ACopyBesideAPrivateNoteIsPrivateToo(t *testing.T) {
+	for _, name := range []string{"diary.org~", "#diary.org#", "diary.org.bak"} {
+		m := newModel(t, inTurn(
+			call("read-file", map[string]any{"filepath": name, "explanation": "The person asked to look at the file."}, 1),
+			speak("summary")))
+		s := m.cloud(settings(t))
+		s.PrivacyTags = []string{"@personal"}
+		write(t, s, "diary.org", secretDiary)
+		write(t, s, name, "The canary sings.\n")
+		h := open(t, s)
+		r := h.connect().request(say("main", "look at the file")).Payload
+		if m.heardOf("canary sings") > 0 || r.Word("STATUS") == "DONE" {
+			t.Errorf("%s: ended %s", name, r)
+		}
+		h.close()
 	}
 }

@@ -272,8 +272,27 @@ func (v *View) seclude(file string, tags []string) []string {
 
 func (v *View) secludes(file string) bool { return v.secluded != nil && v.secluded(file) }
 
+// archivedTags are the tags that what was archived had from where it stood. They are
+// no tags to search by any more, and still say whose eyes it is for.
+func archivedTags(o Object) []string {
+	if !isArchive(o.File) {
+		return nil
+	}
+	tags, _ := o.Inherited("ARCHIVE_ITAGS")
+	return strings.Fields(tags)
+}
+
+func isArchive(file string) bool { return strings.HasSuffix(file, ".org_archive") }
+
+// everyTag is each tag in a file, those that archived headings had among them.
 func (n *node) everyTag() []string {
 	var all []string
+	if isArchive(n.path) {
+		for i := range n.recs {
+			tags, _ := n.of.Headline(i).Property("ARCHIVE_ITAGS")
+			all = append(all, strings.Fields(tags)...)
+		}
+	}
 	for _, set := range n.tagSets {
 		for _, t := range set {
 			if !slices.Contains(all, t) {
@@ -288,7 +307,7 @@ func subtreeTags(o Object) []string {
 	if o.i < 0 {
 		return o.n.everyTag()
 	}
-	all := slices.Clone(o.AllTags)
+	all := append(slices.Clone(o.AllTags), archivedTags(o)...)
 	for h := range o.n.of.Headline(o.i).Subtree() {
 		for _, t := range o.n.tagSets[o.n.recs[h.Index()].tags] {
 			if !slices.Contains(all, t) {
@@ -314,4 +333,6 @@ func (v *View) anyPrivate(tags []string) bool {
 
 // PrivateObject reports whether the object itself, not what lies below it,
 // carries a privacy tag, or its file is private without one.
-func (v *View) PrivateObject(o Object) bool { return v.anyPrivate(o.AllTags) || v.secludes(o.File) }
+func (v *View) PrivateObject(o Object) bool {
+	return v.anyPrivate(o.AllTags) || v.anyPrivate(archivedTags(o)) || v.secludes(o.File)
+}

@@ -216,7 +216,8 @@ type Spec struct {
 	// Hidden lists paths that must not be seen, nor come into being.
 	Hidden []string
 
-	// Watched lists files of which the Result tells whether they were opened.
+	// Watched lists files of which the Result tells whether they were opened,
+	// and directories, whether a file directly in them was.
 	// A dry run cannot tell, and names all of them.
 	Watched []string
 	// Network is the way out; nil is none.
@@ -284,8 +285,9 @@ type Result struct {
 	Level  Level
 	// Requests lists what the proxy was asked for, in order, with its answer.
 	Requests []Request
-	// Opened lists the watched files that were opened meanwhile, by the
-	// command or by somebody else, and those that could not be watched.
+	// Opened lists the watched files that were meanwhile opened, renamed or
+	// linked, by the command or by somebody else, the directories above them
+	// that were renamed, and what could not be watched.
 	Opened []string
 }
 

@@ -4,24 +4,29 @@ import (
 	"encoding/binary"
 	"errors"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"golang.org/x/sys/unix"
 )
 
-// A witness sees which of some files are opened while a command runs. It watches
-// inodes and not names: a hard link, a bind mount, a file renamed first are all the
-// same to it. It cannot tell the command from anybody else, and errs on the side of
+// A witness sees which of some files are opened while a command runs, or get another
+// name under which they could be opened later. It watches inodes and not names: a hard
+// link, a bind mount, a file renamed first are all the same to it. It cannot tell the command from anybody else, and errs on the side of
 // the command: what could not be watched counts as opened.
 type witness struct {
 	fd    int
 	files map[int32]string // by watch
-	sure  []string         // opened, or not to be ruled out
+	dirs  map[int32]bool   // which of them are directories
+
+	parents map[string]bool // of the files
+	sure    []string        // opened, or not to be ruled out
 }
 
 // watch begins to look. Files that are not there are nobody's to open.
 func watch(files []string) *witness {
-	w := &witness{fd: -1, files: make(map[int32]string, len(files))}
+	w := &witness{fd: -1, files: make(map[int32]string, len(files)), dirs: map[int32]bool{}, parents: map[string]bool{}}
 	if len(files) == 0 {
 		return w
 	}
@@ -32,16 +37,38 @@ func watch(files []string) *witness {
 	}
 	w.fd = fd
 	for _, f := range files {
-		// Once is enough, and keeps the kernel's queue short.
-		d, err := unix.InotifyAddWatch(fd, f, unix.IN_OPEN|unix.IN_ONESHOT)
+		// A new link is a change of the file's attributes. Once is enough, and keeps
+		// the kernel's queue short.
+		mask := uint32(unix.IN_OPEN | unix.IN_MOVE_SELF | unix.IN_ATTRIB | unix.IN_ONESHOT)
+		info, err := os.Stat(f)
+		isDir := err == nil && info.IsDir()
+		if isDir {
+			mask = unix.IN_OPEN // its own opening comes first, and is not meant
+		}
+		d, err := unix.InotifyAddWatch(fd, f, mask)
 		switch {
 		case err == nil:
-			w.files[int32(d)] = f
+			w.files[int32(d)], w.dirs[int32(d)] = f, isDir
 		case !errors.Is(err, fs.ErrNotExist):
 			w.sure = append(w.sure, f)
+			continue
 		}
+		w.above(f)
 	}
 	return w
+}
+
+// above sees whether a directory on the way to a file gets another name.
+func (w *witness) above(f string) {
+	for dir := filepath.Dir(f); dir != "/" && dir != "." && !w.parents[dir]; dir = filepath.Dir(dir) {
+		w.parents[dir] = true
+		d, err := unix.InotifyAddWatch(w.fd, dir, unix.IN_MOVE_SELF|unix.IN_MASK_ADD)
+		if err == nil && w.files[int32(d)] == "" {
+			w.files[int32(d)], w.dirs[int32(d)] = dir, true
+		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			w.sure = append(w.sure, dir)
+		}
+	}
 }
 
 // opened ends the watch. Nothing of the command may be running any more: then all
@@ -79,7 +106,10 @@ func (w *witness) take(events []byte) (ok bool) {
 		if mask&unix.IN_Q_OVERFLOW != 0 {
 			return false
 		}
-		if f, known := w.files[d]; known && mask&unix.IN_OPEN != 0 {
+		f, known := w.files[d]
+		inside := name > 0 && mask&unix.IN_ISDIR == 0 && mask&unix.IN_OPEN != 0
+		meant := mask&(unix.IN_OPEN|unix.IN_ATTRIB) != 0 && !w.dirs[d] || inside || mask&unix.IN_MOVE_SELF != 0
+		if known && meant {
 			w.sure = append(w.sure, f)
 		}
 		events = events[min(len(events), unix.SizeofInotifyEvent+int(name)):]

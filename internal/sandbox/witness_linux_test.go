@@ -22,12 +22,32 @@ func TestARunTellsWhichWatchedFilesWereOpened(t *testing.T) {
 		if err := os.Link(files[1], filepath.Join(b.root, "another name")); err != nil {
 			t.Fatal(err)
 		}
+		if err := os.MkdirAll(filepath.Join(b.root, "store", "sub"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range []string{"store/pack", "store/sub/other"} {
+			if err := os.WriteFile(filepath.Join(b.root, n), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		files = append(files, filepath.Join(b.root, "store"), filepath.Join(b.root, "deep", "down", "note"))
+		if err := os.MkdirAll(filepath.Dir(files[4]), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(files[4], nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
 		for cmd, want := range map[string][]string{
-			"ls -la; stat diary; echo >> plain2; test -e letters": nil,
+			"ls -laR store; du store; cat store/sub/other":             nil,
+			"cd store && cat pack":                                     {"store"},
+			"mv plain moved; mv moved plain":                           {"plain"},
+			"ln plain linked; rm linked":                               {"plain"},
+			"mv store/../deep elsewhere; mv elsewhere deep":            {"deep"},
+			"ls -la; stat diary; echo >> plain2; test -e letters":      nil,
 			"cat diary plain":                                          {"diary", "plain"},
 			"cat diary":                                                {"diary"},
 			"cat 'another name' >/dev/null":                            {"letters"},
-			"grep -rs nothing .; true":                                 names,
+			"grep -rs nothing diary letters plain; true":               names,
 			"mv plain moved; cat moved; mv moved plain":                {"plain"},
 			"(exec 3<diary; sleep 0) & wait":                           {"diary"},
 			"ln diary hard; ln -s hard soft; (cat soft); rm hard soft": {"diary"},

@@ -1,0 +1,7 @@
+package act
+
+// What the package's own tests look at.
+var (
+	Original = original
+	Prints   = prints
+)
