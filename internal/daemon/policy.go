@@ -29,6 +29,7 @@ type policySource struct {
 	skills     *skill.Library // whose gates are added to the chain; nil: none
 	record     func(sexp.Plist) error
 	log        *slog.Logger
+	wait       func() // between two looks at a file that is being saved; nil: a moment
 
 	mu     sync.Mutex // guards what follows
 	seen   []fileState
@@ -78,7 +79,7 @@ func (p *policySource) chain() *gate.Chain {
 	if !p.refresh() && equalStates(seen, p.seen) {
 		return p.now
 	}
-	p.seen = seen
+	p.seen = p.settled(seen)
 	c, err := p.build()
 	p.failed = err
 	if err != nil {
@@ -133,6 +134,34 @@ func (p *policySource) look() []fileState {
 		out[i] = stateOf(filepath.Join(p.memex, f))
 	}
 	return out
+}
+
+// A file that is being saved may be empty, or not there, for a moment. It is given
+// this long: without it a person's prohibitions would not hold meanwhile.
+const (
+	saveLooks = 20
+	savePause = 10 * time.Millisecond
+)
+
+// settled looks again while a file that had something in it has nothing.
+func (p *policySource) settled(seen []fileState) []fileState {
+	gone := func() bool {
+		for i := range min(len(seen), len(p.seen)) {
+			if seen[i].size == 0 && p.seen[i].size > 0 {
+				return true
+			}
+		}
+		return false
+	}
+	wait := p.wait
+	if wait == nil {
+		wait = func() { time.Sleep(savePause) }
+	}
+	for n := 0; n < saveLooks && gone(); n++ {
+		wait()
+		seen = p.look()
+	}
+	return seen
 }
 
 func equalStates(a, b []fileState) bool {
