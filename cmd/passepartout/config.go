@@ -165,7 +165,19 @@ func (a *app) configEdit(changes ...config.Change) error {
 			fmt.Fprintf(a.errw, "%s is also set in the process environment, which wins.\n", c.Key)
 		}
 	}
+	a.tellRunning()
 	return nil
+}
+
+// tellRunning says that a daemon goes by the settings it was started with.
+func (a *app) tellRunning() {
+	cfg, err := a.config()
+	if err != nil {
+		return
+	}
+	if _, held, err := daemonPID(cfg.StateDir); err == nil && held {
+		fmt.Fprintln(a.errw, "The daemon that runs goes by the settings it was started with: `passepartout daemon stop`, and the next command starts it anew.")
+	}
 }
 
 // configEditor lets a person edit a copy and puts it in place if it loads.
@@ -203,5 +215,7 @@ func (a *app) configEditor() error {
 	if err := config.CheckFile(a.environ, after); err != nil {
 		return fmt.Errorf("the settings are as they were; your version is kept in %s: %w", copied, err)
 	}
-	return errors.Join(config.WriteFile(path, after), os.Remove(copied))
+	err = errors.Join(config.WriteFile(path, after), os.Remove(copied))
+	a.tellRunning()
+	return err
 }

@@ -112,6 +112,7 @@ func (a *app) daemonCommand() *cobra.Command {
 	c.Flags().StringVar(&record, "record", "", "write what is said to and by providers to `FILE`, without credentials (default PASSEPARTOUT_RECORD)")
 	c.Flags().StringVar(&replay, "replay", "", "answer from what was recorded in `FILE`; no provider is reached")
 	c.Flags().DurationVar(&idle, "idle-exit", 0, "end after so long without a client (0: never)")
+	c.AddCommand(a.daemonStopCommand())
 	return c
 }
 

@@ -147,7 +147,7 @@ func (a *app) vaultSet(name, guard string) error {
 	if len(value) < recognisable {
 		fmt.Fprintf(a.errw, "The value is shorter than %d bytes: it cannot be told from ordinary text, so it is not watched for.\n", recognisable)
 	}
-	fmt.Fprintf(a.errw, "Kept %s. A daemon that runs learns of it when it starts anew.\n", name)
+	fmt.Fprintf(a.errw, "Kept %s. A daemon that runs learns of it when it starts anew: `passepartout daemon stop`.\n", name)
 	return nil
 }
 

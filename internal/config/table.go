@@ -18,9 +18,8 @@ type Setting struct {
 	Choices  []string // for Choice and Choices
 	Min, Max int      // for Number; for Duration in seconds
 
-	Secret     bool // never shown
-	Reloadable bool // takes effect without a restart
-	EnvOnly    bool // the settings file cannot hold it
+	Secret  bool // never shown
+	EnvOnly bool // the settings file cannot hold it
 
 	field func(*Config) any // pointer to where it goes
 }
@@ -89,11 +88,11 @@ var table = []Setting{
 		Doc: "Where the daemon's socket is made. Without XDG_RUNTIME_DIR it is the folder run in the state directory.",
 	},
 	{
-		Key: "MEMEX_USER", Kind: Text, Example: "Jean", Group: groupNames, Reloadable: true, field: func(c *Config) any { return &c.User },
+		Key: "MEMEX_USER", Kind: Text, Example: "Jean", Group: groupNames, field: func(c *Config) any { return &c.User },
 		Doc: "How the agent addresses you.",
 	},
 	{
-		Key: "MEMEX_ASSISTANT", Kind: Text, Default: "Passepartout", Group: groupNames, Reloadable: true, field: func(c *Config) any { return &c.Assistant },
+		Key: "MEMEX_ASSISTANT", Kind: Text, Default: "Passepartout", Group: groupNames, field: func(c *Config) any { return &c.Assistant },
 		Doc: "What the agent calls itself.",
 	},
 	{
@@ -113,55 +112,55 @@ var table = []Setting{
 		Doc: "How many clients may be connected at a time.",
 	},
 	{
-		Key: "PROVIDER_CASCADE", Kind: Choices, Default: "reflex", Example: "ollama,anthropic,reflex", Choices: providers, Group: groupModels, Reloadable: true,
+		Key: "PROVIDER_CASCADE", Kind: Choices, Default: "reflex", Example: "ollama,anthropic,reflex", Choices: providers, Group: groupModels,
 		field: func(c *Config) any { return &c.Cascade },
 		Doc:   "Providers in the order they are tried. reflex answers by rules, needs no model, key or network, and comes last. While this is unset, what answers on this machine is tried first, then every provider with a key.",
 	},
 	{
-		Key: "OLLAMA_URL", Kind: URL, Default: "http://127.0.0.1:11434", Group: groupModels, Reloadable: true, field: func(c *Config) any { return &c.OllamaURL },
+		Key: "OLLAMA_URL", Kind: URL, Default: "http://127.0.0.1:11434", Group: groupModels, field: func(c *Config) any { return &c.OllamaURL },
 		Doc: "Where Ollama listens.",
 	},
 	{
-		Key: "LOCAL_URL", Kind: URL, Default: "http://127.0.0.1:8080/v1", Group: groupModels, Reloadable: true, field: func(c *Config) any { return &c.LocalURL },
+		Key: "LOCAL_URL", Kind: URL, Default: "http://127.0.0.1:8080/v1", Group: groupModels, field: func(c *Config) any { return &c.LocalURL },
 		Doc: "Where a server of your own listens that speaks OpenAI's chat completions, such as llama.cpp, LM Studio or vLLM.",
 	},
-	{Key: "LOCAL_API_KEY", Kind: Token, Secret: true, Group: groupModels, Reloadable: true, field: key("local"), Doc: "Key for that server, if it wants one."},
-	{Key: "OPENROUTER_API_KEY", Kind: Token, Secret: true, Group: groupModels, Reloadable: true, field: key("openrouter"), Doc: "Key for OpenRouter."},
-	{Key: "OPENAI_API_KEY", Kind: Token, Secret: true, Group: groupModels, Reloadable: true, field: key("openai"), Doc: "Key for OpenAI."},
-	{Key: "ANTHROPIC_API_KEY", Kind: Token, Secret: true, Group: groupModels, Reloadable: true, field: key("anthropic"), Doc: "Key for Anthropic."},
-	{Key: "GROQ_API_KEY", Kind: Token, Secret: true, Group: groupModels, Reloadable: true, field: key("groq"), Doc: "Key for Groq."},
-	{Key: "GEMINI_API_KEY", Kind: Token, Secret: true, Group: groupModels, Reloadable: true, field: key("gemini"), Doc: "Key for Gemini."},
-	{Key: "DEEPSEEK_API_KEY", Kind: Token, Secret: true, Group: groupModels, Reloadable: true, field: key("deepseek"), Doc: "Key for DeepSeek."},
-	{Key: "NVIDIA_API_KEY", Kind: Token, Secret: true, Group: groupModels, Reloadable: true, field: key("nvidia"), Doc: "Key for NVIDIA."},
+	{Key: "LOCAL_API_KEY", Kind: Token, Secret: true, Group: groupModels, field: key("local"), Doc: "Key for that server, if it wants one."},
+	{Key: "OPENROUTER_API_KEY", Kind: Token, Secret: true, Group: groupModels, field: key("openrouter"), Doc: "Key for OpenRouter."},
+	{Key: "OPENAI_API_KEY", Kind: Token, Secret: true, Group: groupModels, field: key("openai"), Doc: "Key for OpenAI."},
+	{Key: "ANTHROPIC_API_KEY", Kind: Token, Secret: true, Group: groupModels, field: key("anthropic"), Doc: "Key for Anthropic."},
+	{Key: "GROQ_API_KEY", Kind: Token, Secret: true, Group: groupModels, field: key("groq"), Doc: "Key for Groq."},
+	{Key: "GEMINI_API_KEY", Kind: Token, Secret: true, Group: groupModels, field: key("gemini"), Doc: "Key for Gemini."},
+	{Key: "DEEPSEEK_API_KEY", Kind: Token, Secret: true, Group: groupModels, field: key("deepseek"), Doc: "Key for DeepSeek."},
+	{Key: "NVIDIA_API_KEY", Kind: Token, Secret: true, Group: groupModels, field: key("nvidia"), Doc: "Key for NVIDIA."},
 	{
-		Key: "REQUEST_TIMEOUT", Kind: Duration, Default: "30s", Min: 1, Max: 3600, Group: groupModels, Reloadable: true, field: func(c *Config) any { return &c.RequestTimeout },
+		Key: "REQUEST_TIMEOUT", Kind: Duration, Default: "30s", Min: 1, Max: 3600, Group: groupModels, field: func(c *Config) any { return &c.RequestTimeout },
 		Doc: "How long a provider may take to answer before the next one is tried.",
 	},
 	{
-		Key: "CONTEXT_MAX_TOKENS", Kind: Number, Default: "16384", Min: 1024, Max: 10_000_000, Group: groupModels, Reloadable: true,
+		Key: "CONTEXT_MAX_TOKENS", Kind: Number, Default: "16384", Min: 1024, Max: 10_000_000, Group: groupModels,
 		field: func(c *Config) any { return &c.ContextTokens },
 		Doc:   "How much of your notes and of the conversation a model is shown at most, in tokens.",
 	},
 	{
-		Key: "PASSEPARTOUT_MODELS", Kind: Words, Example: "chat=ollama/llama3.2,reasoning/code=anthropic/claude-sonnet-4-5", Group: groupModels, Reloadable: true,
+		Key: "PASSEPARTOUT_MODELS", Kind: Words, Example: "chat=ollama/llama3.2,reasoning/code=anthropic/claude-sonnet-4-5", Group: groupModels,
 		field: func(c *Config) any { return &c.Routes },
 		Doc:   "Which model does what: tier/slot=provider/model. Tiers are cognition and reasoning; slots are chat, code, plan and background; either may be left out, and any stands for all.",
 	},
 	{
-		Key: "PASSEPARTOUT_PRICES", Kind: Words, Example: "groq/new-model=0.10:0.30,anthropic/claude-next=3:15:0.30:3.75", Group: groupModels, Reloadable: true,
+		Key: "PASSEPARTOUT_PRICES", Kind: Words, Example: "groq/new-model=0.10:0.30,anthropic/claude-next=3:15:0.30:3.75", Group: groupModels,
 		field: func(c *Config) any { return &c.Prices },
 		Doc:   "What models cost, where the list that comes with the program is wrong or silent: provider/model=IN:OUT[:CACHED[:STORED]], in dollars for a million tokens.",
 	},
 	{
-		Key: "PASSEPARTOUT_CONSENSUS", Kind: Number, Default: "0", Min: 0, Max: 5, Group: groupModels, Reloadable: true,
+		Key: "PASSEPARTOUT_CONSENSUS", Kind: Number, Default: "0", Min: 0, Max: 5, Group: groupModels,
 		field: func(c *Config) any { return &c.Consensus },
 		Doc:   "How many further models are asked before something far-reaching is done. What the majority proposes goes to the gates.",
 	},
-	{Key: "TURN_BUDGET_USD", Kind: Text, Default: "0.50", Group: groupModels, Reloadable: true, field: func(c *Config) any { return &c.TurnBudget }, Doc: "What one answer may cost, in dollars. Write none for no cap."},
-	{Key: "SESSION_BUDGET_USD", Kind: Text, Default: "5", Group: groupModels, Reloadable: true, field: func(c *Config) any { return &c.SessionBudget }, Doc: "What one conversation may cost in a month, in dollars, or none."},
-	{Key: "JOB_BUDGET_USD", Kind: Text, Default: "0.25", Group: groupModels, Reloadable: true, field: func(c *Config) any { return &c.JobBudget }, Doc: "What one background job may cost, in dollars, or none."},
-	{Key: "DAY_BUDGET_USD", Kind: Text, Default: "5", Group: groupModels, Reloadable: true, field: func(c *Config) any { return &c.DayBudget }, Doc: "What a day may cost, in dollars, or none."},
-	{Key: "MONTH_BUDGET_USD", Kind: Text, Default: "50", Group: groupModels, Reloadable: true, field: func(c *Config) any { return &c.MonthBudget }, Doc: "What a month may cost, in dollars, or none."},
+	{Key: "TURN_BUDGET_USD", Kind: Text, Default: "0.50", Group: groupModels, field: func(c *Config) any { return &c.TurnBudget }, Doc: "What one answer may cost, in dollars. Write none for no cap."},
+	{Key: "SESSION_BUDGET_USD", Kind: Text, Default: "5", Group: groupModels, field: func(c *Config) any { return &c.SessionBudget }, Doc: "What one conversation may cost in a month, in dollars, or none."},
+	{Key: "JOB_BUDGET_USD", Kind: Text, Default: "0.25", Group: groupModels, field: func(c *Config) any { return &c.JobBudget }, Doc: "What one background job may cost, in dollars, or none."},
+	{Key: "DAY_BUDGET_USD", Kind: Text, Default: "5", Group: groupModels, field: func(c *Config) any { return &c.DayBudget }, Doc: "What a day may cost, in dollars, or none."},
+	{Key: "MONTH_BUDGET_USD", Kind: Text, Default: "50", Group: groupModels, field: func(c *Config) any { return &c.MonthBudget }, Doc: "What a month may cost, in dollars, or none."},
 	{
 		Key: "EMBEDDING_PROVIDER", Kind: Choice, Default: "embedded", Choices: []string{"embedded", "hashing", "local", "openai"}, Group: groupModels,
 		field: func(c *Config) any { return &c.EmbeddingProvider },
@@ -204,7 +203,7 @@ var table = []Setting{
 		Doc: "Where signal-cli listens: the path of its socket, or a loopback address and port. Run it as: signal-cli -a NUMBER daemon --tcp --receive-mode=manual.",
 	},
 	{
-		Key: "DEFAULT_ACTUATOR", Kind: Choice, Default: "cli", Choices: []string{"cli", "tui"}, Group: groupLoop, Reloadable: true,
+		Key: "DEFAULT_ACTUATOR", Kind: Choice, Default: "cli", Choices: []string{"cli", "tui"}, Group: groupLoop,
 		field: func(c *Config) any { return &c.DefaultActuator },
 		Doc:   "Where an answer goes that names no destination and came from none.",
 	},
@@ -214,7 +213,7 @@ var table = []Setting{
 		Doc:   "What the agent writes about its turns into daily/ of the memex: what was proposed, judged and done (trace), what was said (talk), or both (all).",
 	},
 	{
-		Key: "PRIVACY_FILTER_TAGS", Kind: Words, Default: "@personal", Example: "@personal,@health", Group: groupSafety, Reloadable: true,
+		Key: "PRIVACY_FILTER_TAGS", Kind: Words, Default: "@personal", Example: "@personal,@health", Group: groupSafety,
 		field: func(c *Config) any { return &c.PrivacyTags },
 		Doc:   "Org tags whose text never leaves this machine. Write none to have no such tag.",
 	},
@@ -224,7 +223,7 @@ var table = []Setting{
 		Doc:   "auto runs commands in the strongest sandbox there is and asks about every command when part of it is missing; require refuses to start then. Nothing ever runs outside of one.",
 	},
 	{
-		Key: "PASSEPARTOUT_WRITE_ROOTS", Kind: Paths, Default: "$MEMEX_DIR", Group: groupSafety, Reloadable: true, field: func(c *Config) any { return &c.WriteRoots },
+		Key: "PASSEPARTOUT_WRITE_ROOTS", Kind: Paths, Default: "$MEMEX_DIR", Group: groupSafety, field: func(c *Config) any { return &c.WriteRoots },
 		Doc: "Folders below which commands may write inside the sandbox without a question, separated by colons.",
 	},
 	{
@@ -240,12 +239,12 @@ var table = []Setting{
 		Doc: "How long a command that needs approval may first be tried where nothing of it lasts, so that you see what it would change. 0 tries none.",
 	},
 	{
-		Key: "PASSEPARTOUT_ALLOW_HOSTS", Kind: Hosts, Example: "example.org,api.example.net", Group: groupSafety, Reloadable: true,
+		Key: "PASSEPARTOUT_ALLOW_HOSTS", Kind: Hosts, Example: "example.org,api.example.net", Group: groupSafety,
 		field: func(c *Config) any { return &c.AllowHosts },
 		Doc:   "Hosts that commands may reach without a question.",
 	},
 	{
-		Key: "PASSEPARTOUT_APPROVAL_EXPIRY", Kind: Duration, Default: "24h", Min: 60, Max: 30 * day, Group: groupSafety, Reloadable: true,
+		Key: "PASSEPARTOUT_APPROVAL_EXPIRY", Kind: Duration, Default: "24h", Min: 60, Max: 30 * day, Group: groupSafety,
 		field: func(c *Config) any { return &c.ApprovalExpiry },
 		Doc:   "How long a question waits for your answer. After that the answer is no.",
 	},
@@ -264,7 +263,7 @@ var table = []Setting{
 		Doc: "A file with the vault's passphrase, for a daemon that starts with nobody there. Want it readable by you alone, and best on a disk of its own or from the service manager.",
 	},
 	{
-		Key: "PASSEPARTOUT_LOG_LEVEL", Kind: Choice, Default: "info", Choices: []string{"debug", "info", "warn", "error"}, Group: groupRecord, Reloadable: true,
+		Key: "PASSEPARTOUT_LOG_LEVEL", Kind: Choice, Default: "info", Choices: []string{"debug", "info", "warn", "error"}, Group: groupRecord,
 		field: func(c *Config) any { return &c.LogLevel },
 		Doc:   "How much the daemon says on its standard error.",
 	},
