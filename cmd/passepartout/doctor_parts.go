@@ -42,7 +42,20 @@ func (a *app) policyFindings(cfg *config.Config) []finding {
 	if err != nil {
 		return append(out, bad("policy", "%v", err))
 	}
+	if mute(b.Policy.Permissions) {
+		out = append(out, weak("policy.mute", "system/permissions.org does not list cli.message, so the agent must ask before it answers; `passepartout policy permissions` prints the built-in table to begin with once yours is moved away"))
+	}
 	return append(out, well("policy", "loads: %d gates, %d permissions, %d rules, digest %s", len(c.Gates()), len(b.Policy.Permissions), len(b.Policy.Rules), c.Policy()))
+}
+
+// mute reports whether a table of tools forgets that answering is one too.
+func mute(table []gate.Permission) bool {
+	for _, p := range table {
+		if p.Name == "cli.message" || p.Name == "*" && p.Decision == gate.Allow {
+			return false
+		}
+	}
+	return true
 }
 
 func clockFinding(now time.Time) finding {

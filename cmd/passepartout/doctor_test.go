@@ -149,7 +149,10 @@ func faults() []fault {
 			h.file("memex/system/permissions.org", "| tool | level |\n|------+-------|\n| read-file | maybe |\n", 0o600)
 		}},
 		{name: "a policy others can change", id: "policy.mode", severity: "error", mends: true, plant: func(h *newcomersHome) {
-			h.file("memex/system/permissions.org", "| tool | level |\n|------+-------|\n| read-file | allow |\n", 0o666)
+			h.file("memex/system/permissions.org", "| tool | level |\n|------+-------|\n| cli.message | allow |\n", 0o666)
+		}},
+		{name: "a table of tools without answers", id: "policy.mute", severity: "warning", plant: func(h *newcomersHome) {
+			h.file("memex/system/permissions.org", "| tool | level |\n|------+-------|\n| read-file | allow |\n", 0o600)
 		}},
 		{name: "a record that was changed", id: "journal", severity: "error", home: lived, plant: func(h *newcomersHome) {
 			h.rewrite(stateDir+"journal", func(s string) string { return strings.Replace(s, ":SEQ 1 ", ":SEQ 9 ", 1) })

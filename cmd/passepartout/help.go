@@ -44,7 +44,7 @@ var examples = map[string]string{
 	"org dump":              "  passepartout org dump --json notes.org",
 	"org lint":              "  passepartout org lint ~/memex/inbox/inbox.org",
 	"policy":                "  passepartout policy test\n  passepartout policy replay --verify",
-	"policy diff":           "  passepartout policy diff current ~/new-system",
+	"policy diff":           "  passepartout policy diff current ~/new-rules.org",
 	"policy test":           "  passepartout policy test ~/memex/system/rules.org",
 	"prompt":                "  passepartout prompt what is due this week",
 	"redo":                  "  passepartout redo\n  passepartout redo 2",

@@ -19,8 +19,38 @@ import (
 // what distinguishes two of them.
 func (a *app) policyCommand() *cobra.Command {
 	c := &cobra.Command{Use: "policy", Short: "Test rules, replay decisions, compare policies"}
-	c.AddCommand(a.policyTestCommand(), a.policyReplayCommand(), a.policyDiffCommand())
+	c.AddCommand(a.policyTestCommand(), a.policyReplayCommand(), a.policyDiffCommand(), a.policyPermissionsCommand())
 	return c
+}
+
+func (a *app) policyPermissionsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "permissions", Short: "Print the table of tools in force", Args: cobra.NoArgs,
+		Long: `Print the table of tools in force: system/permissions.org of the memex, or the one
+that is built in. To write your own, begin with it: a table takes the place of the
+built-in one whole, and what is not in it asks, answers included.`,
+		Example: "  passepartout policy permissions > ~/memex/system/permissions.org",
+		RunE: func(*cobra.Command, []string) error {
+			b, err := a.bench()
+			if err != nil {
+				return err
+			}
+			if !a.json {
+				_, err = a.out.Write(b.Table)
+				return err
+			}
+			type row struct {
+				Tool     string `json:"tool"`
+				Decision string `json:"decision"`
+				Where    string `json:"where"`
+			}
+			rows := make([]row, len(b.Policy.Permissions))
+			for i, p := range b.Policy.Permissions {
+				rows[i] = row{p.Name, p.Decision.String(), p.Rule}
+			}
+			return a.printJSON(rows)
+		},
+	}
 }
 
 func (a *app) policyTestCommand() *cobra.Command {
@@ -123,8 +153,10 @@ func (a *app) policyDiffCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "diff OLD NEW",
 		Short: "List what distinguishes two policies",
-		Long: `List what distinguishes two policies. Each is a file with a recorded policy, an
-Org file with rules, or the digest, or its beginning, of a policy in the journal.`,
+		Long: `List what distinguishes two policies. Each is "current", which is the one the files
+in the memex make now, an Org file with rules in the place of the current ones, a
+file with a recorded policy, or the digest, or its beginning, of a policy in the
+journal.`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error { return a.policyDiff(args[0], args[1]) },
 	}
@@ -165,6 +197,13 @@ func (a *app) policyDiff(old, now string) error {
 
 // policyNamed finds a policy by a file's name or by the beginning of a digest.
 func (a *app) policyNamed(name string) (gate.Policy, error) {
+	if name == "current" {
+		b, err := a.bench()
+		if err != nil {
+			return gate.Policy{}, err
+		}
+		return b.Policy, nil
+	}
 	src, err := os.ReadFile(name)
 	if err != nil {
 		if p, ok := a.policyRecorded(name); ok {

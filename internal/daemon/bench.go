@@ -12,6 +12,7 @@ import (
 type Bench struct {
 	Vocabulary *proto.Vocabulary
 	Policy     gate.Policy
+	Table      []byte // the text of the table of tools, the memex's or the built-in one
 	World      gate.World
 	Skills     *skill.Set  // empty where there are none
 	Gates      []gate.Gate // those of skills, which judge too
@@ -34,6 +35,10 @@ func OpenBench(s Settings) (*Bench, error) {
 	if err != nil {
 		return nil, err
 	}
+	text, _, err := source.permissions()
+	if err != nil {
+		return nil, err
+	}
 	set := &skill.Set{}
 	var gates []gate.Gate
 	if d.skills != nil {
@@ -42,7 +47,7 @@ func OpenBench(s Settings) (*Bench, error) {
 	}
 	scanner := secret.Default().WithValues(s.Secrets)
 	return &Bench{
-		Skills: set, Gates: gates, Vocabulary: table.Vocabulary(), Policy: pol,
+		Skills: set, Gates: gates, Vocabulary: table.Vocabulary(), Policy: pol, Table: text,
 		World: world{scanner: func() *secret.Scanner { return scanner }, places: d.layout(), vault: s.Vault},
 	}, nil
 }

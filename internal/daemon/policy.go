@@ -176,11 +176,7 @@ func equalStates(a, b []fileState) bool {
 // load reads the policy as its files say now.
 func (p *policySource) load() (gate.Policy, error) {
 	pol := p.base
-	perms, name, err := p.read(permissionsFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		name = "built-in " + permissionsFile
-		perms, err = demoFiles.ReadFile("demo/" + permissionsFile)
-	}
+	perms, name, err := p.permissions()
 	if err != nil {
 		return pol, err
 	}
@@ -224,6 +220,16 @@ func (p *policySource) build() (*gate.Chain, error) {
 		return nil, fmt.Errorf("recording the policy: %w", err)
 	}
 	return c, nil
+}
+
+// permissions is the table of tools: the memex's, or the built-in one.
+func (p *policySource) permissions() (text []byte, name string, err error) {
+	text, name, err = p.read(permissionsFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		name = "built-in " + permissionsFile
+		text, err = demoFiles.ReadFile("demo/" + permissionsFile)
+	}
+	return text, name, err
 }
 
 func (p *policySource) read(name string) ([]byte, string, error) {

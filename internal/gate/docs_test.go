@@ -77,8 +77,8 @@ var guide = []struct {
 	}},
 	{"guide", "Holds a turn that follows a guide, an Agent Skill with `allowed-tools`, to the tools it names, until the turn ends. Naming a tool permits nothing.", []example{
 		{"a command, when no guide is followed", "shell.run", []string{"CMD", "ls"}, "pass", nil},
-		{"a command, when the guide names `read-file` only", "shell.run", []string{"CMD", "ls"}, "guide.outside", func(f *gate.Facts) { f.Only = []string{"read-file"} }},
-		{"`git log`, when the guide names `Bash(git:*)`", "shell.run", []string{"CMD", "git log"}, "pass", func(f *gate.Facts) { f.Only = []string{"shell(git:*)"} }},
+		{"a command, when the guide names `read-file` only", "shell.run", []string{"CMD", "ls"}, "guide.outside", func(m *moment) { m.Only = []string{"read-file"} }},
+		{"`git log`, when the guide names `Bash(git:*)`", "shell.run", []string{"CMD", "git log"}, "pass", func(m *moment) { m.Only = []string{"shell(git:*)"} }},
 	}},
 	{"rules", "The user's own rules in `system/rules.org` that object. Rules that allow are no gate: they answer questions, as said above.", []example{
 		{"anything, without rules", "cli.message", []string{"TEXT", "hello"}, "pass", nil},
