@@ -389,7 +389,7 @@ func (a *app) skillTest(args []string) error {
 }
 
 func (a *app) skillInstall(file string) error {
-	l, dir, _, err := a.skills()
+	l, dir, grants, err := a.skills()
 	if err != nil {
 		return err
 	}
@@ -407,8 +407,15 @@ func (a *app) skillInstall(file string) error {
 		_, err = fmt.Fprintf(a.out, "%s is installed already\n", k.Name)
 		return err
 	}
+	had, err := skill.Forget(grants, k.Name)
+	if err != nil {
+		return err
+	}
 	if err := skill.WriteFile(path, k.Source(), 0o600); err != nil {
 		return err
+	}
+	if had {
+		fmt.Fprintf(a.out, "what was granted to the version before is not granted to this one\n")
 	}
 	fmt.Fprintf(a.out, "installed %s: %s; %d tests\n", k.Name, strings.Join(parts(skillRowOf(k)), ", "), k.Tests)
 	if len(k.Wants) > 0 {
@@ -422,7 +429,10 @@ func (a *app) skillGrant(name string, caps []string) error {
 	if err != nil {
 		return err
 	}
-	k, err := findSkill(l.Set(), name)
+	k, ok, err := l.OnDisk(name)
+	if !ok {
+		_, err = findSkill(l.Set(), name)
+	}
 	if err != nil {
 		return err
 	}
@@ -430,7 +440,7 @@ func (a *app) skillGrant(name string, caps []string) error {
 	if err != nil {
 		return err
 	}
-	if err := g.Set(skill.Grant{Name: name, Digest: k.Digest, Capabilities: caps}); err != nil {
+	if err := g.Set(skill.Grant{Name: name, Digest: k.Digest, Capabilities: caps, Source: k.Source()}); err != nil {
 		return &exitError{exitUsage, err}
 	}
 	if err := g.Save(grants); err != nil {

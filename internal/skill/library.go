@@ -132,6 +132,7 @@ func (l *Library) load() *Set {
 		next.Problems = append(next.Problems, Problem{Name: "grants", File: l.opt.Grants, Err: fmt.Errorf("nothing is granted: %w", err)})
 	}
 	all := l.read(old, next)
+	all.hold(grants, next)
 	ord := arrange(all.sources)
 	for _, n := range names(ord.failed) {
 		all.failed[n] = ord.failed[n]
@@ -143,9 +144,6 @@ func (l *Library) load() *Set {
 			continue
 		}
 		next.Skills = append(next.Skills, k)
-		if src := all.sources[n]; grants.stale(n, src.digest) {
-			next.Problems = append(next.Problems, Problem{Name: n, File: src.file, Err: fmt.Errorf("%s: changed since its capabilities were granted; it runs without them until they are granted again", src.file)})
-		}
 	}
 	for _, n := range names(all.failed) {
 		p := Problem{Name: n, File: all.files[n], Err: all.failed[n]}
@@ -160,8 +158,41 @@ func (l *Library) load() *Set {
 	return next
 }
 
+// hold puts what the user granted something in the place of a file that changed
+// since. Whoever changed it did not ask, and the grant was not for this.
+func (f *found) hold(g Grants, next *Set) {
+	for _, n := range names(g.byName) {
+		src, failed := f.sources[n], f.failed[n]
+		if src == nil && failed == nil || failed == nil && !g.stale(n, src.digest) {
+			continue // gone, or as it was
+		}
+		p := Problem{Name: n, File: f.files[n], Held: true}
+		switch raw, kept := g.granted(n); {
+		case f.bundled[n]:
+			p.Held = false
+			p.Err = fmt.Errorf("%s: it came anew with the program and runs without what was granted to it before: passepartout skill grant %s %s", p.File, n, strings.Join(g.byName[n].Capabilities, " "))
+		case kept:
+			was, err := parse(n, p.File, raw)
+			if err != nil {
+				continue // it was in force once; what is wrong with the file is told
+			}
+			f.sources[n] = was
+			delete(f.failed, n)
+			p.Kept = true
+			p.Err = fmt.Errorf("%s: changed since its capabilities were granted; to take the change up: passepartout skill grant %s %s, or skill revoke %s", p.File, n, strings.Join(g.byName[n].Capabilities, " "), n)
+		case failed != nil:
+			continue
+		default:
+			f.held[n] = true
+			p.Err = fmt.Errorf("%s: changed since its capabilities were granted, and is in quarantine: only its gate is in force, without them; passepartout skill grant %s %s, or skill revoke %s", p.File, n, strings.Join(g.byName[n].Capabilities, " "), n)
+		}
+		next.Problems = append(next.Problems, p)
+	}
+}
+
 // found is what lies in the directories.
 type found struct {
+	held    map[string]bool // changed after a grant, and the version granted is not kept
 	sources map[string]*source
 	bundled map[string]bool
 	files   map[string]string // by name, also of what does not parse
@@ -190,7 +221,7 @@ func (f *found) add(base, file string, raw []byte, err error, bundled bool) {
 
 // read reads everything, bundled skills first, and the guides into next.
 func (l *Library) read(old, next *Set) *found {
-	f := &found{sources: map[string]*source{}, bundled: map[string]bool{}, files: map[string]string{}, failed: map[string]error{}}
+	f := &found{held: map[string]bool{}, sources: map[string]*source{}, bundled: map[string]bool{}, files: map[string]string{}, failed: map[string]error{}}
 	if l.opt.Bundled != nil {
 		paths, _ := fs.Glob(l.opt.Bundled, "*.org") // the pattern is well formed
 		for _, p := range paths {
@@ -238,7 +269,7 @@ func readSmall(path string) ([]byte, error) {
 // one loads a skill, unless the running version is the same in every respect.
 func (l *Library) one(old *Set, all *found, below []string, src *source, g Grants) (*Skill, error) {
 	caps := g.caps(src.name, src.digest)
-	ident := []sexp.Value{sexp.String(src.file), sexp.String(src.digest.String()), sexp.Strings(capWords(caps))}
+	ident := []sexp.Value{sexp.String(src.file), sexp.String(src.digest.String()), sexp.Strings(capWords(caps)), sexp.Bool(all.held[src.name])}
 	var deps []*source
 	for _, b := range below {
 		if err := all.failed[b]; err != nil {
@@ -261,7 +292,7 @@ func (l *Library) one(old *Set, all *found, below []string, src *source, g Grant
 			return nil, fmt.Errorf("%s: :dependencies: there is no skill %s", src.file, d)
 		}
 	}
-	k.stamp, k.Bundled = id, all.bundled[src.name]
+	k.stamp, k.Bundled, k.held = id, all.bundled[src.name], all.held[src.name]
 	return k, nil
 }
 
@@ -305,11 +336,27 @@ func (l *Library) Try(path string) (*Skill, error) {
 	return l.Set().try(name, path, raw, grants)
 }
 
+// OnDisk is a skill as its file is now, also when another version is in force.
+func (l *Library) OnDisk(name string) (*Skill, bool, error) {
+	set := l.Set()
+	for _, p := range set.Problems {
+		if p.Name == name && p.Held {
+			k, err := l.Try(p.File)
+			return k, true, err
+		}
+	}
+	k, ok := set.Find(name)
+	return k, ok, nil
+}
+
 // Install tries a draft once more, writes it among the installed skills and puts
 // it into force.
 func (l *Library) Install(name string, text []byte) (*Skill, error) {
 	k, err := l.Set().Draft(name, text)
 	if err != nil {
+		return nil, err
+	}
+	if _, err := Forget(l.opt.Grants, k.Name); err != nil {
 		return nil, err
 	}
 	if err := WriteFile(filepath.Join(l.opt.Dir, k.Name+".org"), text, 0o600); err != nil {

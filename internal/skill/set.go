@@ -29,6 +29,7 @@ type Problem struct {
 	File string
 	Err  error // names the file, and the line where there is one
 	Kept bool  // an earlier version is still running
+	Held bool  // the file changed though it had been granted something, and is not taken up
 }
 
 func (p Problem) Error() string {

@@ -66,6 +66,8 @@ type Skill struct {
 	mandate lisp.Value // nil: none, or text
 	prompt  lisp.Value // nil: none
 
+	held bool // its file changed after a grant
+
 	calls, failures, steps atomic.Uint64
 	strikes                atomic.Uint64 // failures of anything but the gate
 	last                   atomic.Pointer[string]
@@ -87,7 +89,7 @@ func (s *Skill) Usage() Usage {
 	return u
 }
 
-func (s *Skill) quarantined() bool { return s.strikes.Load() >= maxFailures }
+func (s *Skill) quarantined() bool { return s.held || s.strikes.Load() >= maxFailures }
 
 // Speaks reports whether the skill adds to what a model is told.
 func (s *Skill) Speaks() bool { return s.mandate != nil || s.prompt != nil }
