@@ -238,6 +238,17 @@
     (passepartout-test-until (progn (passepartout--refresh-asks) (not (string-match-p "Approve once" (passepartout-test-said)))))
     (should (string-match-p "keep the table in mind" (cadr (passepartout-test-cli "send" "-s" "shared" "(:TYPE :REQUEST :PAYLOAD (:ACTION :CONVERSATION))"))))))
 
+(ert-deftest passepartout-test-what-other-clients-say-and-what-was-refused-is-shown ()
+  (passepartout-test-in "shared"
+    (should (equal 0 (car (passepartout-test-cli "chat" "-s" "shared" "echo said at a terminal"))))
+    (passepartout-test-until (string-match-p "^\\* You\necho said at a terminal\n\\* Passepartout\n:GATES:\n.*\n:END:\nI heard: said at a terminal" (passepartout-test-said)))
+    ;; Our own words are not said twice.
+    (passepartout-say "echo said here" "shared")
+    (passepartout-test-until (string-match-p "I heard: said here" (passepartout-test-said)))
+    (should (= 1 (cl-count "echo said here" (split-string (passepartout-test-said) "\n") :test #'equal)))
+    (passepartout--frame '(:type :log :payload (:action :notice :text "A message of telegram:666 (Mallory) was refused")))
+    (should (string-match-p "telegram:666 (Mallory) was refused" (passepartout-test-said)))))
+
 (ert-deftest passepartout-test-a-session-survives-emacs ()
   (passepartout-test-in "kept"
     (passepartout-say "echo remember Ünïcode" "kept")
