@@ -56,7 +56,7 @@
   (with-temp-buffer
     (let ((p (make-process :name "cli" :buffer (current-buffer) :connection-type 'pipe :noquery t
                            :command (cons passepartout-program args) :sentinel #'ignore)))
-      (process-send-eof p)
+      (when (process-live-p p) (ignore-errors (process-send-eof p))) ; it may be faster
       (passepartout-test-until (not (process-live-p p)))
       (accept-process-output p 0.05)
       (list (process-exit-status p) (buffer-string)))))

@@ -17,7 +17,7 @@ type cgroup struct{ dirs []string }
 // newCgroup makes a group that bounds processes, and memory where that
 // controller can be had. The error says why processes could not be bounded.
 func newCgroup(l Limits) (*cgroup, error) {
-	name := fmt.Sprintf("%s%d-%s", groupPrefix, os.Getpid(), rand.Text())
+	name := fmt.Sprintf("%s%d-%s", groupPrefix(), os.Getpid(), rand.Text())
 	own, err := ownGroups()
 	if err != nil {
 		return nil, err
@@ -37,8 +37,16 @@ func newCgroup(l Limits) (*cgroup, error) {
 }
 
 // groupPrefix is followed by the number of the process that made the group, so
-// that groups a killed process left behind can be told from those in use.
-const groupPrefix = "passepartout-"
+// that groups a killed process left behind can be told from those in use. A number
+// means something in its own PID namespace only: a container may see the groups of
+// its host, and must not take them for abandoned.
+func groupPrefix() string {
+	space, err := os.Readlink("/proc/self/ns/pid") // pid:[4026531836]
+	if err != nil {
+		space = "unknown"
+	}
+	return "passepartout-" + strings.Trim(space, "pid:[]") + "-"
+}
 
 // sweepCgroups removes groups whose maker is gone.
 func sweepCgroups() {
@@ -46,13 +54,14 @@ func sweepCgroups() {
 	if err != nil {
 		return
 	}
+	prefix := groupPrefix()
 	for _, parent := range own {
 		list, err := os.ReadDir(parent)
 		if err != nil {
 			continue
 		}
 		for _, e := range list {
-			rest, ok := strings.CutPrefix(e.Name(), groupPrefix)
+			rest, ok := strings.CutPrefix(e.Name(), prefix)
 			pid, _, found := strings.Cut(rest, "-")
 			if !ok || !found {
 				continue

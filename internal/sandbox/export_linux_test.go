@@ -26,3 +26,9 @@ func HideCgroups() (restore func()) {
 	cgroupMount = "/no/such/mount"
 	return func() { cgroupMount = old }
 }
+
+// What the tests of control groups look at.
+var (
+	OwnGroups    = ownGroups
+	SweepCgroups = sweepCgroups
+)
