@@ -25,17 +25,21 @@ type benchOutput struct {
 // readBench reads the output of one or more packages' benchmarks.
 func readBench(r io.Reader) (benchOutput, error) {
 	o := benchOutput{values: map[string][]float64{}}
-	pkg := ""
+	pkg, failing := "", false
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		line := lines.Text()
+		if failing && strings.HasPrefix(line, "    ") {
+			o.failed[len(o.failed)-1] += ": " + strings.TrimSpace(line) // why
+		}
+		failing = strings.HasPrefix(line, "--- FAIL")
 		switch word, rest, _ := strings.Cut(line, " "); {
 		case word == "pkg:":
 			pkg = shortPackage(rest)
 		case word == "cpu:":
 			o.cpu = rest
-		case strings.HasPrefix(line, "--- FAIL"), strings.HasPrefix(line, "FAIL"), strings.HasPrefix(line, "panic:"):
+		case failing, strings.HasPrefix(line, "FAIL"), strings.HasPrefix(line, "panic:"):
 			o.failed = append(o.failed, line)
 		case strings.HasPrefix(line, "Benchmark"):
 			o.add(pkg, strings.Fields(line))

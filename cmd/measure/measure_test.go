@@ -24,6 +24,7 @@ BenchmarkLogs
 pkg: passepartout/cmd/passepartout
 BenchmarkClients/100%[1]s    	       1	        35.00 RSS-MB	       0.25 p50-ms
 --- FAIL: BenchmarkBroken
+    x_test.go:9: no such thing
 FAIL
 `
 
@@ -41,7 +42,7 @@ func TestBenchmarksAreReadByPackageNameAndUnitAndTheMiddleIsTaken(t *testing.T) 
 			t.Errorf("%s is %v, want %v", k, got[k], want)
 		}
 	}
-	if o.cpu != "A Processor @ 2.50GHz" || len(o.failed) != 2 {
+	if o.cpu != "A Processor @ 2.50GHz" || len(o.failed) != 2 || o.failed[0] != "--- FAIL: BenchmarkBroken: x_test.go:9: no such thing" {
 		t.Errorf("cpu %q, failed %q", o.cpu, o.failed)
 	}
 }

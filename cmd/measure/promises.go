@@ -14,17 +14,23 @@ const sharedDir = "../shared"
 var (
 	build    = job{name: "build", argv: []string{"make", "-s", "build"}, limit: 5 * time.Minute, alone: true}
 	check    = job{name: "make check", argv: []string{"make", "-s", "check"}, limit: 15 * time.Minute, alone: true, long: true}
-	evalGate = eval("gates")
+	evalGate = timed(eval("gates"))
 	evalOrg  = eval("org")
 	wireTest = job{name: "providers' own clients", argv: []string{"go", "-C", "tools/wire", "test", "-count=1", "./..."}, limit: 10 * time.Minute}
 )
+
+// timed is a job that must run alone.
+func timed(j job) job {
+	j.alone = true
+	return j
+}
 
 // eval is one of the shared evaluations of the built binary.
 func eval(set string, more ...string) job {
 	script := sharedDir + "/tools/eval_" + set + ".py"
 	return job{
 		name: strings.Join(append([]string{"eval", set}, more...), " "), needs: script, limit: 15 * time.Minute,
-		argv: append([]string{"python3", script, "--bin", "bin/passepartout"}, more...),
+		argv: append([]string{"sh", "-c", `exec python3 ` + script + ` --bin "$PWD/bin/passepartout" "$@"`, "eval"}, more...), // it changes the directory
 	}
 }
 
@@ -121,7 +127,7 @@ var memoryStore = []promise{
 }
 
 var gateStack = []promise{
-	{5, "the shared commands, secrets, actions and injections", "every row of the table holds", []proof{saying(evalGate, `\d+ of \d+ rows hold`)}},
+	{5, "the shared commands, secrets, actions and injections", "every row of the table holds", []proof{saying(evalGate, `\d+ of \d+ rows hold`, `MISS [^\n]*`)}},
 	{5, "published bypasses and CVEs", "each a named test", []proof{passing("gate", "^TestPublished"), passing("shell", "^TestKnownBypassesAreStopped$")}},
 	{5, "one decision on a command, all gates: p50", "≤ 50 µs", []proof{measuring("gates", "gate CheckShell p50-ns", 1e-3, "µs", atMost(50))}},
 	{5, "the same, p99", "≤ 500 µs", []proof{measuring("gates", "gate CheckShell p99-ns", 1e-3, "µs", atMost(500))}},

@@ -53,7 +53,7 @@ var background = []promise{
 	{11, "repeaters as in Emacs", "≥ 500 timestamps", []proof{passing("org", "^TestDoneTasksMoveOnAsInEmacs$|^TestRepetitionsFallOnTheDaysEmacsShows$", `\d+ timestamps, \d+ differ`)}},
 	{11, "due times as in another cron", "≥ 500 expressions × clock changes in 6 zones", []proof{passing("cron", "^TestDueTimesAgree", `\d+ expressions, \d+ zones, [^\n]*`)}},
 	{11, "due times while the daemon was off or killed", "exactly the truth", []proof{passing("pulse", "^TestDueTimesWhile|^TestARunThatACrash|^TestRunsThatWait|^TestEveryDueTime"), passing("cmd/passepartout", "^TestEverySecondIsAccountedFor")}},
-	{11, "10,000 jobs", "idle CPU < 0.5 %, start ≤ 1 s", []proof{passing("pulse", "^TestTenThousandJobs$", `\d+ jobs: started in [^\n]*`), measuring("schedule", "pulse Start ns/op", 1e-6, "ms", atMost(1000))}},
+	{11, "10,000 jobs", "idle CPU < 0.5 %, start ≤ 1 s", []proof{passing("pulse", "^TestTenThousandJobs$", `\d+ jobs: started in [^\n]*`).soaking(10 * time.Minute), measuring("schedule", "pulse Start ns/op", 1e-6, "ms", atMost(1000))}},
 	{11, "24 hours with heartbeat and with 20 jobs", "0 calls; only where predicates fired", []proof{passing("pulse", "^TestADayOfIdling", `24 hours, [^\n]*`, `20 jobs, [^\n]*`), passing("daemon", "^TestINV14ADay|^TestINV14AModelHears", `24 hours of heartbeats: [^\n]*`)}},
 	{11, "scribe over 365 days", "second run 0, links lead to days, nothing private", []proof{passing("scribe", "^TestAYear", `365 days: [^\n]*`)}},
 	{11, "gardener", "all planted defects, repairs leave none", []proof{passing("gardener", "^TestPlantedDefects", `\d+ defects of [^\n]*`)}},

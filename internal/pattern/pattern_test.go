@@ -15,7 +15,8 @@ func TestAPatternIsCompiledOnceHoweverManyAskAtOnce(t *testing.T) {
 			if m := p.FindStringSubmatch("page 12"); len(m) != 3 || m[2] != "12" {
 				t.Errorf("found %q", m)
 			}
-			if p.Regexp() != p.Regexp() {
+			first := p.Regexp()
+			if again := p.Regexp(); again != first {
 				t.Error("compiled twice")
 			}
 		})
