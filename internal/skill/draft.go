@@ -21,8 +21,8 @@ func (s *Set) Draft(name string, text []byte) (*Skill, error) {
 	if err != nil {
 		return nil, err
 	}
-	k, err := s.try(name, name+".org", text, Grants{})
-	if err != nil {
+	k, missing, err := s.try(name, name+".org", text, Grants{})
+	if err = errors.Join(err, missing); err != nil {
 		return nil, err
 	}
 	if k.Tests == 0 {
@@ -31,14 +31,15 @@ func (s *Set) Draft(name string, text []byte) (*Skill, error) {
 	return k, nil
 }
 
-// try loads a file beside the skills of the set.
-func (s *Set) try(name, file string, raw []byte, grants Grants) (*Skill, error) {
+// try loads a file beside the skills of the set, and says what it names that is not
+// among them.
+func (s *Set) try(name, file string, raw []byte, grants Grants) (k *Skill, missing, err error) {
 	if s.jail == nil {
-		return nil, errors.New("there is no jail to try a skill in")
+		return nil, nil, errors.New("there is no jail to try a skill in")
 	}
 	src, err := parse(name, file, raw)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	all := map[string]*source{}
 	for _, k := range s.Skills {
@@ -47,13 +48,16 @@ func (s *Set) try(name, file string, raw []byte, grants Grants) (*Skill, error) 
 	all[name] = src
 	ord := arrange(all)
 	if err := ord.failed[name]; err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var deps []*source
 	for _, b := range ord.below[name] {
 		deps = append(deps, all[b])
 	}
-	return s.jail.skill(src, deps, ord.below[name], grants)
+	if k, err = s.jail.skill(src, deps, ord.below[name], grants); err != nil {
+		return nil, nil, err
+	}
+	return k, errors.Join(ord.lacks[name], k.missing(all)), nil
 }
 
 // Drafts is the gate that tries what create-skill proposes.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"passepartout/internal/gate"
 	"passepartout/internal/lisp"
@@ -134,7 +133,7 @@ func (s *Skill) ungranted() string {
 // guessCaps lists the capabilities whose functions the code names.
 func guessCaps(code []byte) []string {
 	var c lisp.Caps
-	for _, w := range strings.FieldsFunc(string(code), func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("()'`,\"#;:", r) }) {
+	for _, w := range words(string(code)) {
 		c |= uses[strings.ToLower(w)]
 	}
 	return capWords(c)

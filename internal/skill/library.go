@@ -138,12 +138,16 @@ func (l *Library) load() *Set {
 		all.failed[n] = ord.failed[n]
 	}
 	for _, n := range ord.sorted {
-		k, err := l.one(old, all, ord.below[n], all.sources[n], grants)
+		below := slices.DeleteFunc(ord.below[n], func(b string) bool { return all.failed[b] != nil && !ord.asked[n][b] })
+		k, err := l.one(old, all, below, all.sources[n], grants)
 		if err != nil {
 			all.failed[n] = err
 			continue
 		}
 		next.Skills = append(next.Skills, k)
+		if missing := errors.Join(ord.lacks[n], k.missing(all.sources)); missing != nil {
+			next.Problems = append(next.Problems, Problem{Name: n, File: k.File, Err: fmt.Errorf("%w; it is in force without", missing)})
+		}
 	}
 	for _, n := range names(all.failed) {
 		p := Problem{Name: n, File: all.files[n], Err: all.failed[n]}
@@ -286,14 +290,18 @@ func (l *Library) one(old *Set, all *found, below []string, src *source, g Grant
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range textList(k.about, "DEPENDENCIES") {
-		d = strings.TrimPrefix(d, "org-skill-")
-		if all.sources[d] == nil {
-			return nil, fmt.Errorf("%s: :dependencies: there is no skill %s", src.file, d)
-		}
-	}
 	k.stamp, k.Bundled, k.held = id, all.bundled[src.name], all.held[src.name]
 	return k, nil
+}
+
+// missing says which of the skills it names in :dependencies are not there.
+func (s *Skill) missing(all map[string]*source) (err error) {
+	for _, d := range textList(s.about, "DEPENDENCIES") {
+		if all[strings.TrimPrefix(d, "org-skill-")] == nil {
+			err = errors.Join(err, fmt.Errorf("%s: :dependencies: there is no skill %s", s.File, d))
+		}
+	}
+	return err
 }
 
 // skill loads one source with what the user granted it, as far as it asks for it.
@@ -333,7 +341,8 @@ func (l *Library) Try(path string) (*Skill, error) {
 	if err != nil {
 		return nil, err
 	}
-	return l.Set().try(name, path, raw, grants)
+	k, _, err := l.Set().try(name, path, raw, grants) // what is missing may be installed later
+	return k, err
 }
 
 // OnDisk is a skill as its file is now, also when another version is in force.

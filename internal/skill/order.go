@@ -15,10 +15,14 @@ type order struct {
 	sorted []string
 	below  map[string][]string
 	failed map[string]error
+	lacks  map[string]error           // what a skill names and is not there
+	asked  map[string]map[string]bool // of below, what a skill says it builds on, directly or not
 }
 
 // arrange sorts the sources. A skill in a circle, or one that builds on something
-// missing or failed, is left out and has an error; the others are not affected.
+// failed, is left out and has an error; the others are not affected. One that builds on
+// something missing is not: a gate that fails because of that refuses, and one that is
+// left out would not.
 func arrange(all map[string]*source) order {
 	byID := map[string]string{}
 	for _, n := range names(all) {
@@ -26,7 +30,7 @@ func arrange(all map[string]*source) order {
 			byID[id] = n
 		}
 	}
-	w := walk{all: all, byID: byID, state: map[string]int{}, order: order{below: map[string][]string{}, failed: map[string]error{}}}
+	w := walk{all: all, byID: byID, state: map[string]int{}, order: order{below: map[string][]string{}, failed: map[string]error{}, lacks: map[string]error{}, asked: map[string]map[string]bool{}}}
 	for _, n := range names(all) {
 		w.visit(n)
 	}
@@ -57,13 +61,27 @@ func (w *walk) visit(n string) {
 		w.state[n] = closed
 		w.path = w.path[:len(w.path)-1]
 	}()
-	needs, err := w.all[n].resolve(w.byID, w.all)
-	if err != nil {
-		w.failed[n] = err
-		return
+	needs, missing := w.all[n].resolve(w.byID, w.all)
+	if missing != nil {
+		w.lacks[n] = missing
+	}
+	said := len(needs)
+	for _, m := range names(w.all) {
+		if m != n && !slices.Contains(needs, m) && w.all[n].uses(w.all[m]) {
+			needs = append(needs, m)
+		}
 	}
 	var below []string
-	for _, m := range needs {
+	asked := map[string]bool{}
+	for i, m := range needs {
+		if i >= said { // nobody said so: what cannot be had is done without
+			if w.state[m] == open {
+				continue
+			}
+			if w.visit(m); w.failed[m] != nil {
+				continue
+			}
+		}
 		if w.state[m] == open {
 			circle := append(slices.Clone(w.path[slices.Index(w.path, m):]), m)
 			for _, c := range circle {
@@ -82,10 +100,13 @@ func (w *walk) visit(n string) {
 			if !slices.Contains(below, b) {
 				below = append(below, b)
 			}
+			if i < said && (b == m || w.asked[m][b]) {
+				asked[b] = true
+			}
 		}
 	}
 	if w.failed[n] == nil {
-		w.below[n] = below
+		w.below[n], w.asked[n] = below, asked
 		w.sorted = append(w.sorted, n)
 	}
 }

@@ -300,6 +300,52 @@ func TestASkillBuildsOnOthersAndLivesApartFromThem(t *testing.T) {
 	}
 }
 
+// TestNamingWhatAnotherDefinesIsBuildingOnIt has skills use each other's names without
+// saying so, as those for the ancestor do: in a circle, by text, and where the other
+// does not load.
+func TestNamingWhatAnotherDefinesIsBuildingOnIt(t *testing.T) {
+	l, _ := open(t, map[string]string{
+		"base.org":   lispFile(`(defvar base-limit 3) (defun base-peek () (ignore-errors (above-top)))`),
+		"above.org":  lispFile(`(defun above-top () (symbol-value (find-symbol "BASE-LIMIT" :opencortex))) (deftest sees (is (= 3 (above-top))))`),
+		"apart.org":  lispFile(`(defvar base-limit 7) (deftest own (is (= 7 base-limit)))`),
+		"broken.org": lispFile(`(defun broken-thing () 1) (error "no")`),
+		"user.org":   lispFile(`(defun f () (broken-thing))`),
+	})
+	above, _ := l.Set().Find("above")
+	base, _ := l.Set().Find("base")
+	apart, _ := l.Set().Find("apart")
+	if above == nil || base == nil || apart == nil {
+		t.Fatal(l.Set().Problems)
+	}
+	if got := strings.Join(above.Below, " ") + "|" + strings.Join(base.Below, " ") + "|" + strings.Join(apart.Below, " "); got != "base||" {
+		t.Errorf("they build on %q", got)
+	}
+	if ps := l.Set().Problems; len(ps) != 1 || ps[0].Name != "broken" {
+		t.Errorf("problems %v", ps)
+	}
+	if _, ok := l.Set().Find("user"); !ok {
+		t.Error("a skill is left out because another, which it did not ask for, is broken")
+	}
+}
+
+// TestAGateThatLacksWhatItBuildsOnRefuses removes what a gate builds on: without it the
+// gate must not vanish.
+func TestAGateThatLacksWhatItBuildsOnRefuses(t *testing.T) {
+	l, _ := open(t, map[string]string{
+		"one.org": "#+DEPENDS_ON: base id:no-such-id\n" + lispFile(`(defskill :one :dependencies '("other") :deterministic (lambda (a c) (declare (ignore c)) (base-allows-p a) a))`),
+	})
+	k, ok := l.Set().Find("one")
+	if !ok {
+		t.Fatal(l.Set().Problems)
+	}
+	if v := k.Gate().Check(say(t, "hi"), facts()); v.Decision != gate.Deny || !strings.Contains(v.Reason, "BASE-ALLOWS-P is undefined") {
+		t.Errorf("got %+v", v)
+	}
+	if ps := l.Set().Problems; len(ps) != 1 || !strings.Contains(ps[0].Error(), "the skill base, which is not there") || !strings.Contains(ps[0].Error(), "id:no-such-id") || !strings.Contains(ps[0].Error(), "no skill other") {
+		t.Errorf("problems %v", ps)
+	}
+}
+
 func TestABrokenSaveLeavesTheOldVersionRunning(t *testing.T) {
 	l, dir := open(t, map[string]string{"one.org": lispFile(`(defskill :one :mandate "first")`), "two.org": lispFile(`(defskill :two :mandate "other")`)})
 	two, _ := l.Set().Find("two")

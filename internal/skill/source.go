@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"passepartout/internal/org"
 	"passepartout/internal/pattern"
@@ -26,6 +28,8 @@ type source struct {
 	needs  []string // names or ids this skill builds on, as written
 	code   []byte   // the code alone, every line where it stands in the file
 	tests  []byte   // the tests alone, likewise
+
+	defines, mentions map[string]bool // names in the code, in capitals
 }
 
 var namePattern = pattern.New(`^[a-z][a-z0-9-]{0,63}$`)
@@ -71,7 +75,39 @@ func parse(name, file string, raw []byte) (*source, error) {
 		}
 	}
 	s.code, s.tests = code.text, tests.text
+	s.defines, s.mentions = namesIn(string(s.code))
 	return s, nil
+}
+
+// namesIn lists what code defines and what it names otherwise. Names in texts count:
+// skills look others' names up by text.
+func namesIn(code string) (defines, mentions map[string]bool) {
+	defines, mentions = map[string]bool{}, map[string]bool{}
+	before := ""
+	for _, w := range words(code) {
+		if w = strings.ToUpper(w); strings.HasPrefix(before, "DEF") {
+			defines[w] = true
+		}
+		mentions[w], before = true, w
+	}
+	return defines, mentions
+}
+
+// words cuts code where no name goes on.
+func words(code string) []string {
+	return strings.FieldsFunc(code, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("()'`,\"#;:", r) })
+}
+
+// uses reports whether a skill names something that begins with another's name and
+// that only the other defines: then it builds on it, said or not.
+func (s *source) uses(o *source) bool {
+	prefix := strings.ToUpper(o.name) + "-"
+	for n := range o.defines {
+		if strings.HasPrefix(strings.TrimPrefix(n, "*"), prefix) && s.mentions[n] && !s.defines[n] {
+			return true
+		}
+	}
+	return false
 }
 
 var (
@@ -140,14 +176,15 @@ func (x *excerpt) add(raw []byte, s org.Span) {
 // read as a heading or a keyword.
 var escapedLine = pattern.New(`(?m)^([ \t]*),(,*(?:\*|#\+))`)
 
-// resolve turns the names a skill builds on into names of skills.
-func (s *source) resolve(byID map[string]string, known map[string]*source) ([]string, error) {
-	var out []string
+// resolve turns the names a skill builds on into names of skills, and says which
+// are missing.
+func (s *source) resolve(byID map[string]string, known map[string]*source) (out []string, missing error) {
 	for _, n := range s.needs {
 		if id, ok := strings.CutPrefix(n, "id:"); ok {
 			n = byID[id]
 			if n == "" {
-				return nil, fmt.Errorf("%s: depends on id:%s, which no skill has", s.file, id)
+				missing = errors.Join(missing, fmt.Errorf("%s: depends on id:%s, which no skill has", s.file, id))
+				continue
 			}
 		} else {
 			n = strings.TrimPrefix(strings.ToLower(strings.TrimSuffix(n, ".org")), "org-skill-")
@@ -157,9 +194,10 @@ func (s *source) resolve(byID map[string]string, known map[string]*source) ([]st
 			if near, ok := sexp.Nearest(n, names(known)); ok {
 				hint = ", did you mean " + near + "?"
 			}
-			return nil, fmt.Errorf("%s: depends on the skill %s, which is not there%s", s.file, n, hint)
+			missing = errors.Join(missing, fmt.Errorf("%s: depends on the skill %s, which is not there%s", s.file, n, hint))
+			continue
 		}
 		out = append(out, n)
 	}
-	return out, nil
+	return out, missing
 }
