@@ -12,12 +12,13 @@ import (
 )
 
 // documents are those whose console blocks are typed, each in a home of its own.
-var documents = []string{"README.md", "docs/manual.md"}
+var documents = []string{"README.md", "docs/manual.md", "docs/policy.md", "docs/settings.md", "docs/skills-tutorial.md"}
 
 // TestDocumentsShowWhatHappens types every command of a document's console blocks
 // into a real shell, in order, and wants the lines shown to be among those printed.
 // A line `…` stands for lines left out, `…` in a line for part of one; days, numbers
-// and identifiers differ from run to run and stand for any.
+// and identifiers differ from run to run and stand for any. A block after a comment
+// that says `saved as FILE` or `added to FILE` is put there first.
 func TestDocumentsShowWhatHappens(t *testing.T) {
 	if testing.Short() {
 		t.Skip("types whole documents")
@@ -40,6 +41,7 @@ func TestDocumentsShowWhatHappens(t *testing.T) {
 // A consoleBlock is one block of a document: commands, and what each is said to print.
 type consoleBlock struct {
 	where    string
+	file     string // where its text goes, for one that is no commands
 	commands []string
 	shown    [][]string
 }
@@ -51,14 +53,23 @@ func consoleBlocks(t *testing.T, path string) []consoleBlock {
 		t.Fatal(err)
 	}
 	var blocks []consoleBlock
-	in := false
+	in, file := false, ""
 	for i, line := range strings.Split(string(src), "\n") {
-		switch {
-		case line == "```console":
+		switch m := savedAs.FindStringSubmatch(line); {
+		case m != nil:
+			file = map[string]string{"saved as": ">", "added to": ">>"}[m[1]] + " " + m[2]
+		case line == "```console" || file != "" && strings.HasPrefix(line, "```") && !in:
 			in = true
-			blocks = append(blocks, consoleBlock{where: fmt.Sprintf("%s:%d", filepath.Base(path), i+2)})
+			b := consoleBlock{where: fmt.Sprintf("%s:%d", filepath.Base(path), i+2), file: file}
+			if file != "" {
+				b.commands, b.shown = []string{"cat " + file + " <<'END OF BLOCK'\n"}, [][]string{nil}
+			}
+			blocks = append(blocks, b)
 		case line == "```":
-			in = false
+			if in && file != "" {
+				blocks[len(blocks)-1].commands[0] += "END OF BLOCK\n"
+			}
+			in, file = false, ""
 		case in:
 			blocks[len(blocks)-1].add(line)
 		}
@@ -66,9 +77,13 @@ func consoleBlocks(t *testing.T, path string) []consoleBlock {
 	return blocks
 }
 
+var savedAs = regexp.MustCompile(`^<!-- (saved as|added to) (\S+) -->$`)
+
 func (b *consoleBlock) add(line string) {
 	last := len(b.commands) - 1
 	switch {
+	case b.file != "":
+		b.commands[0] += line + "\n"
 	case strings.HasPrefix(line, "$ "):
 		b.commands = append(b.commands, line[2:])
 		b.shown = append(b.shown, nil)
@@ -144,6 +159,34 @@ func lineShape(line string) *regexp.Regexp {
 	}
 	b.WriteString(regexp.QuoteMeta(line[at:]))
 	return regexp.MustCompile("^" + b.String() + "$")
+}
+
+// TestTheRulesInDocumentsLoad runs the examples of every rule a document shows.
+func TestTheRulesInDocumentsLoad(t *testing.T) {
+	env := newcomer(t)
+	for _, doc := range []string{"policy.md", "gates.md"} {
+		src, err := os.ReadFile(filepath.Join("..", "..", "docs", doc))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for i, block := range regexp.MustCompile("(?s)```org\n(.*?)\n```").FindAllStringSubmatch(string(src), -1) {
+			if !strings.Contains(block[1], ":DECISION:") || strings.Contains(block[1], "rsync ...") { // the one that is shown to fail
+				continue
+			}
+			file := filepath.Join(env.home, fmt.Sprintf("%s-%d.org", doc, i))
+			if err := os.WriteFile(file, []byte(block[1]), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if out := env.types(t, "passepartout policy test "+file); env.status != 0 {
+				t.Errorf("%s: %s", doc, out)
+			}
+			n++
+		}
+		if n == 0 {
+			t.Errorf("%s shows no rules", doc)
+		}
+	}
 }
 
 // A newcomerEnv is somebody's machine on which the binary is installed, and nothing

@@ -43,7 +43,7 @@ func (a *app) policyFindings(cfg *config.Config) []finding {
 		return append(out, bad("policy", "%v", err))
 	}
 	if mute(b.Policy.Permissions) {
-		out = append(out, weak("policy.mute", "system/permissions.org does not list cli.message, so the agent must ask before it answers; `passepartout policy permissions` prints the built-in table to begin with once yours is moved away"))
+		out = append(out, weak("policy.mute", "system/permissions.org does not list cli.message, so the agent must ask before it answers; `passepartout policy permissions --built-in` prints a table to begin with"))
 	}
 	return append(out, well("policy", "loads: %d gates, %d permissions, %d rules, digest %s", len(c.Gates()), len(b.Policy.Permissions), len(b.Policy.Rules), c.Policy()))
 }

@@ -24,13 +24,18 @@ func (a *app) policyCommand() *cobra.Command {
 }
 
 func (a *app) policyPermissionsCommand() *cobra.Command {
-	return &cobra.Command{
+	var builtIn bool
+	c := &cobra.Command{
 		Use: "permissions", Short: "Print the table of tools in force", Args: cobra.NoArgs,
 		Long: `Print the table of tools in force: system/permissions.org of the memex, or the one
-that is built in. To write your own, begin with it: a table takes the place of the
-built-in one whole, and what is not in it asks, answers included.`,
-		Example: "  passepartout policy permissions > ~/memex/system/permissions.org",
+that is built in. To write your own, begin with the built-in one: a table takes its
+place whole, and what is not in it asks, answers included.`,
+		Example: "  passepartout policy permissions\n  passepartout policy permissions --built-in > ~/memex/system/permissions.org",
 		RunE: func(*cobra.Command, []string) error {
+			if builtIn { // not what the memex says: a shell may just have emptied that file
+				_, err := a.out.Write(daemon.BuiltInPermissions())
+				return err
+			}
 			b, err := a.bench()
 			if err != nil {
 				return err
@@ -51,6 +56,8 @@ built-in one whole, and what is not in it asks, answers included.`,
 			return a.printJSON(rows)
 		},
 	}
+	c.Flags().BoolVar(&builtIn, "built-in", false, "the text of the built-in table, whatever the memex has")
+	return c
 }
 
 func (a *app) policyTestCommand() *cobra.Command {

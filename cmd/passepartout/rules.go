@@ -41,7 +41,7 @@ type ruleRow struct {
 	Name     string `json:"name"`
 	Decision string `json:"decision"`
 	Verb     string `json:"verb"`
-	State    string `json:"state"` // in force, on trial, expired
+	State    string `json:"state"` // in force, on trial, expired, fails
 	Hits     int    `json:"hits"`
 	Expires  string `json:"expires,omitempty"`
 	Where    string `json:"where"`
@@ -84,10 +84,19 @@ func (a *app) ruleRows(wanted func(gate.Rule) bool) ([]ruleRow, error) {
 		return nil, err
 	}
 	rows := []ruleRow{}
+	var faults []error
 	for _, r := range b.Policy.Rules {
-		if wanted(r) {
-			rows = append(rows, ruleRowOf(r, hits[r.Name], time.Now()))
+		row := ruleRowOf(r, hits[r.Name], time.Now())
+		if err := gate.TestRule(r, b.Policy, b.Vocabulary, b.Gates...); err != nil {
+			row.State = "fails"
+			faults = append(faults, err)
 		}
+		if wanted(r) {
+			rows = append(rows, row)
+		}
+	}
+	if len(faults) > 0 { // one that fails keeps the whole file from loading
+		fmt.Fprintf(a.errw, "The file does not load, so the policy before it stays in force: %v\n", faults[0])
 	}
 	return rows, nil
 }

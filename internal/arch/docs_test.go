@@ -59,3 +59,52 @@ func walk(t *testing.T, root, suffix string, f func(path, text string)) {
 		t.Fatal(err)
 	}
 }
+
+// TestEveryLinkInADocumentLeadsSomewhere follows links between documents, to headings
+// too: a guide whose links are dead is read by nobody twice.
+func TestEveryLinkInADocumentLeadsSomewhere(t *testing.T) {
+	root := filepath.Join("..", "..")
+	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	fence := regexp.MustCompile("(?ms)^```.*?^```")
+	headings := map[string]map[string]bool{}
+	texts := map[string]string{}
+	walk(t, root, ".md", func(path, text string) {
+		texts[path] = fence.ReplaceAllString(text, "")
+		headings[filepath.Clean(path)] = anchors(texts[path])
+	})
+	for path, text := range texts {
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			file, anchor, _ := strings.Cut(m[1], "#")
+			if strings.Contains(m[1], "://") || strings.HasPrefix(m[1], "mailto:") {
+				continue
+			}
+			to := filepath.Clean(path)
+			if file != "" {
+				to = filepath.Join(filepath.Dir(path), filepath.FromSlash(file))
+			}
+			if _, err := os.Stat(to); err != nil {
+				t.Errorf("%s links to %s: %v", path, m[1], err)
+			} else if anchor != "" && !headings[to][anchor] {
+				t.Errorf("%s links to %s, which has no such heading", path, m[1])
+			}
+		}
+	}
+}
+
+// anchors are the names that headings of a document can be linked by.
+func anchors(text string) map[string]bool {
+	out := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^#+ +(.*)$`).FindAllStringSubmatch(text, -1) {
+		name := strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r > 127:
+				return r
+			}
+			return -1
+		}, strings.ToLower(strings.TrimSpace(m[1])))
+		out[name] = true
+	}
+	return out
+}

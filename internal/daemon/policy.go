@@ -227,9 +227,19 @@ func (p *policySource) permissions() (text []byte, name string, err error) {
 	text, name, err = p.read(permissionsFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		name = "built-in " + permissionsFile
-		text, err = demoFiles.ReadFile("demo/" + permissionsFile)
+		text, err = BuiltInPermissions(), nil
 	}
 	return text, name, err
+}
+
+// BuiltInPermissions is the text of the table of tools that holds where a memex has
+// none of its own.
+func BuiltInPermissions() []byte {
+	text, err := demoFiles.ReadFile("demo/" + permissionsFile)
+	if err != nil {
+		panic(err) // it is part of this binary
+	}
+	return text
 }
 
 func (p *policySource) read(name string) ([]byte, string, error) {
