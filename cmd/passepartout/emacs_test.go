@@ -35,6 +35,7 @@ var modelSays = []struct{ heard, said string }{
 	{"keep the table in mind", capture("the table")},
 	{"keep the stove in mind", capture("the stove")},
 	{"Hello, agent!", capture("the bell")},
+	{"do it in two steps", `(:TARGET :PLAN :PAYLOAD (:STEPS ((:TOOL "capture" :ARGS (:TITLE "first bell")) (:TOOL "capture" :ARGS (:TITLE "second bell"))) :EXPLANATION "The person wants two bells."))`},
 	{"Rewrite this Org subtree", "```org\n* Trip\nnew\n```"},
 }
 

@@ -43,7 +43,7 @@ type Options struct {
 
 // Serve speaks to the editor at the other end until it hangs up or the context ends.
 func Serve(ctx context.Context, o Options) error {
-	s := &server{o: o, ctx: ctx}
+	s := &server{o: o, ctx: ctx, told: map[sdk.SessionId]bool{}}
 	defer s.close()
 	s.editor = sdk.NewAgentSideConnection(s, o.Out, o.In)
 	s.editor.SetLogger(slog.New(slog.DiscardHandler)) // an editor may show its agent's stderr
@@ -61,8 +61,9 @@ type server struct {
 	ctx    context.Context //nolint:containedctx // of the whole connection: a dial outlives the request that caused it
 	editor *sdk.AgentSideConnection
 
-	mu   sync.Mutex // guards link
+	mu   sync.Mutex // guards what follows
 	link *link
+	told map[sdk.SessionId]bool // which words there are
 }
 
 var (
@@ -159,13 +160,15 @@ func (s *server) LoadSession(ctx context.Context, p sdk.LoadSessionRequest) (sdk
 			return sdk.LoadSessionResponse{}, err
 		}
 	}
-	return sdk.LoadSessionResponse{}, nil
+	return sdk.LoadSessionResponse{}, s.commands(ctx, p.SessionId)
 }
 
 // ResumeSession implements [sdk.Agent].
 func (s *server) ResumeSession(ctx context.Context, p sdk.ResumeSessionRequest) (sdk.ResumeSessionResponse, error) {
-	_, err := s.ask(ctx, string(p.SessionId), "LISTEN")
-	return sdk.ResumeSessionResponse{}, err
+	if _, err := s.ask(ctx, string(p.SessionId), "LISTEN"); err != nil {
+		return sdk.ResumeSessionResponse{}, err
+	}
+	return sdk.ResumeSessionResponse{}, s.commands(ctx, p.SessionId)
 }
 
 // ListSessions implements [sdk.Agent]. All of them live in the memex.

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -26,6 +27,7 @@ type prompt struct {
 	turn    string          // as the daemon calls it
 	shown   string          // what of the answer the editor has
 	running sdk.ToolCallId  // "" for none
+	plan    plan
 	asked   map[string]sdk.ToolCallId
 	resting int // questions put to the editor whose turn has not said yet that it rests: the answer may be faster
 	answers chan answer
@@ -41,8 +43,11 @@ type answer struct {
 // Prompt implements [sdk.Agent].
 func (s *server) Prompt(ctx context.Context, r sdk.PromptRequest) (sdk.PromptResponse, error) {
 	text, err := said(r.Prompt)
+	if err == nil && text == "" {
+		err = errors.New("there are no words in this prompt")
+	}
 	if err != nil {
-		return sdk.PromptResponse{}, err
+		return sdk.PromptResponse{}, sdk.NewInvalidParams(map[string]any{"error": err.Error()})
 	}
 	l, err := s.daemon()
 	if err != nil {
@@ -54,6 +59,9 @@ func (s *server) Prompt(ctx context.Context, r sdk.PromptRequest) (sdk.PromptRes
 		return sdk.PromptResponse{}, err
 	}
 	defer l.unfollow(session)
+	if err := s.commands(ctx, r.SessionId); err != nil {
+		return sdk.PromptResponse{}, err
+	}
 	p := &prompt{
 		s: s, l: l, session: r.SessionId, ctx: context.WithoutCancel(ctx),
 		asked: map[string]sdk.ToolCallId{}, answers: make(chan answer, 1),
@@ -180,7 +188,8 @@ func (p *prompt) ruled(t sexp.Plist) error {
 		return err
 	}
 	if steps := rows(t.Sub("ARGS"), "STEPS"); len(steps) > 0 {
-		if err := p.update(plan(steps)); err != nil {
+		p.plan = newPlan(steps)
+		if err := p.update(p.plan.show()); err != nil {
 			return err
 		}
 	}
@@ -188,6 +197,11 @@ func (p *prompt) ruled(t sexp.Plist) error {
 	switch t.Sub("TRACE").Word("DECISION") {
 	case "ALLOW":
 		p.running = id
+		if p.plan.begin(t.Sub("ARGS")) {
+			if err := p.update(p.plan.show()); err != nil {
+				return err
+			}
+		}
 	case "ASK":
 		status = sdk.ToolCallStatusPending
 	default:
@@ -205,6 +219,11 @@ func (p *prompt) finish(status sdk.ToolCallStatus) error {
 	}
 	id := p.running
 	p.running = ""
+	if status == sdk.ToolCallStatusCompleted && p.plan.end() {
+		if err := p.update(p.plan.show()); err != nil {
+			return err
+		}
+	}
 	return p.update(sdk.UpdateToolCall(id, sdk.WithUpdateStatus(status)))
 }
 

@@ -89,15 +89,50 @@ func question(q sexp.Plist) string {
 	return b.String()
 }
 
-// plan shows the steps of a proposal.
-func plan(steps []sexp.Plist) sdk.SessionUpdate {
-	entries := make([]sdk.PlanEntry, len(steps))
-	for i, s := range steps {
+// A plan is the steps of a proposal and how far each is.
+type plan struct {
+	entries []sdk.PlanEntry
+	args    []sexp.Plist
+}
+
+func newPlan(steps []sexp.Plist) plan {
+	var p plan
+	for _, s := range steps {
 		name := s.Text("TOOL")
 		if name == "" {
 			name = strings.ToLower(string(s.Word("TARGET")))
 		}
-		entries[i] = sdk.PlanEntry{Content: title(name, s.Sub("ARGS")), Priority: sdk.PlanEntryPriorityMedium, Status: sdk.PlanEntryStatusPending}
+		p.entries = append(p.entries, sdk.PlanEntry{Content: title(name, s.Sub("ARGS")), Priority: sdk.PlanEntryPriorityMedium, Status: sdk.PlanEntryStatusPending})
+		p.args = append(p.args, s.Sub("ARGS"))
 	}
-	return sdk.UpdatePlan(entries...)
+	return p
 }
+
+// begin notes that what has these arguments is being carried out, and reports
+// whether it is the next step.
+func (p plan) begin(args sexp.Plist) bool {
+	for i, e := range p.entries {
+		if e.Status != sdk.PlanEntryStatusPending {
+			continue
+		}
+		if p.args[i].Len() == 0 || !sexp.Equal(p.args[i].List(), args.List()) {
+			return false
+		}
+		p.entries[i].Status = sdk.PlanEntryStatusInProgress
+		return true
+	}
+	return false
+}
+
+// end notes that the step which was being carried out is done, and reports whether
+// one was.
+func (p plan) end() (changed bool) {
+	for i, e := range p.entries {
+		if e.Status == sdk.PlanEntryStatusInProgress {
+			p.entries[i].Status, changed = sdk.PlanEntryStatusCompleted, true
+		}
+	}
+	return changed
+}
+
+func (p plan) show() sdk.SessionUpdate { return sdk.UpdatePlan(p.entries...) }
