@@ -310,6 +310,22 @@ func (l *Log) past(job string) (past, bool) {
 	return past{}, false
 }
 
+// handledUntil is the last due time of a job up to some time that is known to be dealt
+// with, the zero time for none.
+func (l *Log) handledUntil(job string, until time.Time) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out time.Time
+	if p, ok := l.jobs[job]; ok {
+		for _, r := range p.runs {
+			if last := r.last(); !r.Manual && !last.After(until) && last.After(out) {
+				out = last
+			}
+		}
+	}
+	return out
+}
+
 // open are the runs that have not ended, oldest first.
 func (l *Log) open() []Run {
 	return l.pick(func(r *Run) bool { return !r.State.ended() || !r.Retry.IsZero() })

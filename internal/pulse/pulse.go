@@ -294,8 +294,12 @@ func (p *Pulse) refresh(now time.Time) error {
 func (p *Pulse) schedule(s *scheduled, now time.Time) {
 	pa := p.past(s)
 	if pa.horizon.After(now.Add(farAhead)) {
-		if err := p.log.Put(false, Run{ID: "seen", Job: s.ID, State: Seen, At: now, Timing: s.timing}); err == nil {
-			pa.horizon, s.handled = now, now
+		back := p.log.handledUntil(s.ID, now.Add(farAhead))
+		if back.Before(now) {
+			back = now
+		}
+		if err := p.log.Put(false, Run{ID: "seen", Job: s.ID, State: Seen, At: back, Timing: s.timing}); err == nil {
+			pa.horizon, s.handled = back, back
 		}
 	}
 	due, ok := s.Next(pa.horizon, pa.done)

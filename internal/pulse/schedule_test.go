@@ -224,6 +224,21 @@ func TestClocksThatAreSet(t *testing.T) {
 	}
 }
 
+// Found by the soak: a clock that was far ahead for a moment made what had been done
+// before that, under a clock a little ahead, be done again.
+func TestAClockThatWasFarAheadRepeatsNothingEither(t *testing.T) {
+	b := newBed(t, schedule(job("Hourly", "", "CRON=0 * * * *", "CATCHUP=none", "DO=call x")))
+	b.tick(at(11, 0))
+	b.tick(at(12, 0))
+	b.tick(at(12, 10).AddDate(1, 0, 0))
+	b.tick(at(11, 30))
+	b.tick(at(12, 0))
+	b.tick(at(13, 0))
+	if got := b.story("Hourly"); strings.Count(got, "done 12:00") != 1 || !strings.Contains(got, "done 13:00") {
+		t.Errorf("set back: %s", got)
+	}
+}
+
 func TestDatesInHeadingsAreSchedules(t *testing.T) {
 	heading := func(title, stamp string) string {
 		return "* TODO " + title + " :job:\nSCHEDULED: " + stamp + "\n:PROPERTIES:\n:DO: call x\n:END:\n"
