@@ -115,32 +115,77 @@ func (w *world) sample(ctx context.Context) {
 			continue
 		}
 		r.rss, r.descriptors, r.threads = rss*4/1024, float64(len(fds)), float64(len(tasks))
-		r.gorou = w.goroutines(ctx)
+		r.gorou = float64(w.health(ctx))
+		w.readRuns(ctx)
 		w.samples.mu.Lock()
 		w.samples.all = append(w.samples.all, r)
 		w.samples.mu.Unlock()
 	}
 }
 
-// goroutines asks the daemon how many it has; 0 when it does not answer.
-func (w *world) goroutines(ctx context.Context) float64 {
+// ask puts one question to the daemon; the zero list when it does not answer.
+func (w *world) ask(ctx context.Context, question sexp.Plist) sexp.Plist {
 	c, nc, err := w.connect(ctx, w.path("run", "passepartout.sock"), "cli")
 	if err != nil {
-		return 0
+		return sexp.Plist{}
 	}
 	defer nc.Close()
 	nc.SetDeadline(time.Now().Add(2 * time.Second))
-	err = c.Send(proto.Message{Kind: proto.Request, Meta: sexp.P(key("ID"), "h"), Payload: sexp.P(key("ACTION"), key("HEALTH-CHECK"))})
+	err = c.Send(proto.Message{Kind: proto.Request, Meta: sexp.P(key("ID"), "h"), Payload: question})
 	for err == nil {
 		var m proto.Message
 		if m, err = c.Receive(); err == nil && m.Kind == proto.Response {
-			v, _ := m.Payload.Get("GOROUTINES")
-			n, _ := v.(sexp.Int)
-			k, _ := n.Int64()
-			return float64(k)
+			return m.Payload
 		}
 	}
-	return 0
+	return sexp.Plist{}
+}
+
+// health is how many goroutines the daemon has.
+func (w *world) health(ctx context.Context) int64 {
+	v, _ := w.ask(ctx, sexp.P(key("ACTION"), key("HEALTH-CHECK"))).Get("GOROUTINES")
+	n, _ := v.(sexp.Int)
+	k, _ := n.Int64()
+	return k
+}
+
+// readRuns keeps what the daemon tells of due times. It forgets the older ones.
+func (w *world) readRuns(ctx context.Context) {
+	v, _ := w.ask(ctx, sexp.P(key("ACTION"), key("SCHEDULE-HISTORY"), key("COUNT"), 60)).Get("RUNS")
+	l, _ := v.(sexp.List)
+	w.books.mu.Lock()
+	defer w.books.mu.Unlock()
+	if w.books.runs == nil {
+		w.books.runs = map[string]map[string]string{}
+	}
+	for _, x := range l.Items() {
+		p, err := sexp.AsPlist(x.(sexp.List))
+		if err != nil {
+			continue
+		}
+		due := p.Text("NAME") + " " + p.Text("DUE")
+		if w.books.runs[due] == nil {
+			w.books.runs[due] = map[string]string{}
+		}
+		w.books.runs[due][p.Text("RUN")] = string(p.Word("STATE"))
+	}
+}
+
+// checkRuns: no due time was carried out twice, whatever the clock said.
+func (w *world) checkRuns() finding {
+	f := finding{check: "due times of jobs, none done twice", examined: len(w.books.runs)}
+	for due, runs := range w.books.runs {
+		done := 0
+		for _, state := range runs {
+			if state == "DONE" {
+				done++
+			}
+		}
+		if done > 1 {
+			f.add("%s was done %d times: %v", due, done, runs)
+		}
+	}
+	return f
 }
 
 // checkFlat: what the daemon uses in the last third of the run is not more than in

@@ -31,7 +31,7 @@ func (w *world) check() {
 	j := w.readJournal()
 	rows := []finding{
 		w.checkMessages(), w.checkTelegram(), w.checkSignals(j), w.checkChain(j), w.checkRulings(j), w.checkReplay(),
-		w.checkEffects(j), w.checkStill(), w.checkCells(), w.checkVictims(), w.checkApprovals(j),
+		w.checkEffects(j), w.checkStill(), w.checkCells(), w.checkVictims(), w.checkApprovals(j), w.checkRuns(),
 	}
 	rows = append(rows, w.checkCanaries()...)
 	rows = append(rows, w.checkFlat()...)
@@ -100,6 +100,7 @@ func (w *world) lastWords(ctx context.Context) {
 			w.books.wrong("when nothing was broken any more, %s was told %q %q (%s)", m.by, m.status, m.text, m.mark)
 		}
 	}
+	w.readRuns(ctx)
 	want(w.oneCommand(ctx, "cli-0", w.env, true, "capture", 1_000_000))
 	want(w.oneCommand(ctx, "cli-1", w.far, false, "tests", 1_000_000))
 	if !gone(w.path("emacs", "loop.el")) {

@@ -1,6 +1,7 @@
 package soak
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -11,7 +12,8 @@ import (
 	"time"
 )
 
-// clockVar names the file with the seconds by which the wall clock is wrong.
+// clockVar names the file whose first eight bytes, little end first, are the seconds
+// by which the wall clock is wrong.
 const clockVar = "SOAK_CLOCK"
 
 // fault is added to the standard library's package time when the binary of a soak is
@@ -19,50 +21,39 @@ const clockVar = "SOAK_CLOCK"
 // namespace has only the others), and a hook in the product would be code that only
 // tests use. This way every call of time.Now in the program and all its libraries is
 // wrong together, while the monotonic clock goes on: as when somebody sets the clock.
+// The file is mapped, because timers ask for the time where no call of the system can
+// be made.
 const fault = `package time
 
-import (
-	"sync/atomic"
-	"syscall"
-)
+import "syscall"
 
-var (
-	faultLook   atomic.Int64 // monotonic time of the next look
-	faultOffset atomic.Int64
-)
+var faultPage = faultMap()
 
-func faultSeconds(mono int64) int64 {
-	if next := faultLook.Load(); mono < next || !faultLook.CompareAndSwap(next, mono+20e6) {
-		return faultOffset.Load()
-	}
-	path, ok := syscall.Getenv("` + clockVar + `")
-	if !ok {
-		return 0
-	}
+func faultMap() []byte {
+	path, _ := syscall.Getenv("` + clockVar + `")
 	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
-		return faultOffset.Load()
+		return nil
 	}
-	var b [24]byte
-	n, _ := syscall.Read(fd, b[:])
+	page, err := syscall.Mmap(fd, 0, 8, syscall.PROT_READ, syscall.MAP_SHARED)
 	syscall.Close(fd)
-	var v int64
-	for _, c := range b[:max(n, 0)] {
-		if c >= '0' && c <= '9' {
-			v = v*10 + int64(c-'0')
-		}
+	if err != nil {
+		return nil
 	}
-	if n > 0 && b[0] == '-' {
-		v = -v
+	return page
+}
+
+func faultSeconds() (v int64) {
+	for i, b := range faultPage {
+		v |= int64(b) << (8 * i)
 	}
-	faultOffset.Store(v)
 	return v
 }
 `
 
 const (
 	readsClock  = "sec, nsec, mono := runtimeNow()\n\tif mono == 0 {"
-	readsFaulty = "sec, nsec, mono := runtimeNow()\n\tsec += faultSeconds(mono)\n\tif mono == 0 {"
+	readsFaulty = "sec, nsec, mono := runtimeNow()\n\tsec += faultSeconds()\n\tif mono == 0 {"
 )
 
 // build makes the binary; with a clock that can be set when the run wants one.
@@ -117,9 +108,11 @@ func clockOverlay(dir string) (string, error) {
 
 // setClock makes the clock of every process of the program wrong by so much.
 func (w *world) setClock(off time.Duration) error {
-	tmp := w.path("clock.new")
-	if err := os.WriteFile(tmp, fmt.Appendf(nil, "%d", int64(off/time.Second)), 0o644); err != nil {
+	f, err := os.OpenFile(w.path("clock"), os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
 		return err
 	}
-	return os.Rename(tmp, w.path("clock"))
+	defer f.Close()
+	_, err = f.WriteAt(binary.LittleEndian.AppendUint64(nil, uint64(int64(off/time.Second))), 0)
+	return err
 }

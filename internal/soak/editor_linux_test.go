@@ -20,7 +20,8 @@ type books struct {
 	writes  map[string][]*cellWrite
 	yes     map[string]bool // tokens to which somebody said yes, perhaps in vain
 	wrongs  []string
-	redone  int // edits in place that met a replacement and were made again
+	runs    map[string]map[string]string // of jobs: by due time, by run, how it went
+	redone  int                          // edits in place that met a replacement and were made again
 	edits   int
 	removed int
 }
@@ -129,6 +130,12 @@ func (w *world) editOnce(ctx context.Context, file, cell int, value string, inPl
 	entry := w.begins(text, fmt.Sprintf("hers-%d-%d", file, cell), value)
 	if inPlace {
 		err = w.overwrite(path, text)
+		for range 1000 {
+			if !errors.Is(err, errReplaced) {
+				break
+			}
+			err = w.overwrite(path, text) // it has the text, half of which the file may have been when it was replaced
+		}
 	} else {
 		err = replace(path, text)
 	}

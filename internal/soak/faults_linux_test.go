@@ -100,7 +100,7 @@ func (w *world) term(ctx context.Context, _ *rand.Rand) {
 	if pid == 0 {
 		return
 	}
-	w.daemon.excuse("asked to end")
+	w.daemon.excuse(inOrder)
 	if syscall.Kill(pid, syscall.SIGTERM) != nil {
 		return
 	}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"syscall"
 	"testing"
@@ -37,52 +37,54 @@ const (
 	memexDisk = "size=96m"
 )
 
+// noStage is the exit code of a process that could not arrange its stage.
+const noStage = 77
+
 func TestMain(m *testing.M) {
 	if os.Getenv(stageVar) == mountNow {
 		fmt.Fprintln(os.Stderr, "soak: arranging the stage:", arrange(os.Getenv(dirVar)))
-		os.Exit(1) // arrange returns only when it failed
+		os.Exit(noStage) // arrange returns only when it failed
 	}
 	os.Exit(m.Run())
 }
 
-// enter runs the named test once more in namespaces of its own and reports how it
-// went. Where the machine allows none it runs there as it is, with fewer faults.
+// enter runs the test once more in namespaces of its own and reports how it went.
+// Where the machine allows none it runs there as it is, with fewer faults.
 func enter(t *testing.T, dir string) error {
 	t.Helper()
-	c := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=2h")
-	c.Env = append(os.Environ(), stageVar+"="+mountNow, dirVar+"="+dir)
-	c.Stdout, c.Stderr = os.Stdout, os.Stderr
-	c.SysProcAttr = &syscall.SysProcAttr{
+	spaces := &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWIPC,
 		Pdeathsig:  syscall.SIGKILL,
 	}
 	if uid, gid := os.Getuid(), os.Getgid(); uid != 0 {
-		c.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
-		c.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}
-		c.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
-		c.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN}
+		spaces.Cloneflags |= syscall.CLONE_NEWUSER
+		spaces.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}
+		spaces.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
+		spaces.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN}
 	} else if err := filepath.WalkDir(dir, func(p string, _ os.DirEntry, err error) error {
 		return errors.Join(err, os.Lchown(p, actor, actor))
 	}); err != nil {
 		return err
 	}
-	if err := c.Start(); err != nil {
-		t.Logf("no namespaces here (%v): no full disks, and private notes may be shown to the model", err)
-		c = exec.Command(os.Args[0], c.Args[1:]...)
-		c.Env = append(os.Environ(), stageVar+"="+plainNow, dirVar+"="+dir)
-		c.Stdout, c.Stderr = os.Stdout, os.Stderr
-		if err := c.Start(); err != nil {
-			return err
-		}
+	err := again(t, dir, mountNow, spaces)
+	if exit := (*exec.ExitError)(nil); err == nil || errors.As(err, &exit) && exit.ExitCode() != noStage {
+		return err
 	}
-	interrupted := make(chan os.Signal, 1)
-	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(interrupted)
-	go func() {
-		if _, ok := <-interrupted; ok {
-			c.Process.Kill() // and with it everything in its namespace
-		}
-	}()
+	t.Logf("no namespaces here (%v): no full disks, and private notes may be shown to the model", err)
+	return again(t, dir, plainNow, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL})
+}
+
+// again runs the test in another process, which ends with this one.
+func again(t *testing.T, dir, stage string, how *syscall.SysProcAttr) error {
+	t.Helper()
+	c := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=3h")
+	c.Env = append(os.Environ(), stageVar+"="+stage, dirVar+"="+dir)
+	c.Stdout, c.Stderr, c.SysProcAttr = os.Stdout, os.Stderr, how
+	runtime.LockOSThread() // the child ends with the thread that made it
+	defer runtime.UnlockOSThread()
+	if err := c.Start(); err != nil {
+		return err
+	}
 	return c.Wait()
 }
 

@@ -245,6 +245,9 @@ type keeper struct {
 	logs    *os.File
 }
 
+// inOrder is the excuse of a daemon that was asked to end and must do so well.
+const inOrder = "asked to end"
+
 // excuse says beforehand that the daemon will end.
 func (k *keeper) excuse(why string) {
 	k.mu.Lock()
@@ -285,6 +288,10 @@ func (w *world) keep(ctx context.Context) {
 		k.mu.Unlock()
 		w.note("daemon %d ended after %v: %v (%s)", c.Process.Pid, w.now()-began, err, excused)
 		switch {
+		case excused == inOrder && err != nil && ctx.Err() == nil && w.now()-began > time.Second:
+			k.mu.Lock()
+			k.strange = append(k.strange, fmt.Sprintf("at %v the daemon, asked to end, ended with %v\n%s", w.now(), err, last(tail.String(), 1500)))
+			k.mu.Unlock()
 		case ctx.Err() != nil, excused != "":
 		case strings.Contains(tail.String(), "already running"):
 			w.awaitFree(ctx)
