@@ -78,7 +78,7 @@ func newLispRunner(a *app, skill string) (*lispRunner, error) {
 		if _, err := findSkill(l.Set(), skill); err != nil {
 			return nil, err
 		}
-		th, err := l.Set().Thread(skill, lispBudget)
+		th, err := l.Set().Rehearse(skill, lispBudget)
 		return &lispRunner{a: a, th: th}, err
 	}
 	img, err := lisp.New(nil)

@@ -1,6 +1,7 @@
 package daemon_test
 
 import (
+	"crypto/sha256"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -269,4 +270,56 @@ func outside(t *testing.T, s daemon.Settings) (n int) {
 		}
 	}
 	return n
+}
+
+// TestAGateReadsTheMemexAndTheRecordKeepsIt grants a gate the memex: what it read is in
+// the journal with the ruling, private headings are not, and without the grant it refuses.
+func TestAGateReadsTheMemexAndTheRecordKeepsIt(t *testing.T) {
+	s := withSkills(t)
+	text := "#+TITLE: work\n\n#+begin_src lisp\n" + `(defskill :work :capabilities '(:memory :clock)
+  :deterministic (lambda (action context) (declare (ignore context))
+    (let ((open (list-objects-with-attribute :todo "TODO")))
+      (if (search "forbidden" (format nil "~a" (action-args action)))
+          (reject "~a at ~a" (sort (mapcar (lambda (o) (getf (org-object-attributes o) :title)) open) #'string<) (unix-time))
+          action))))
+` + "#+end_src\n"
+	writeSkill(t, filepath.Join(s.SkillsDir, "work.org"), text)
+	writeSkill(t, filepath.Join(s.MemexDir, "gate.org"), "* TODO Paint the fence\n* TODO Write the will :@personal:\n* DONE Mow the lawn\n")
+	p := open(t, s).connect()
+	refused := func(want string) {
+		t.Helper()
+		if r := p.request(data(t, forbidden)); r.Payload.Word("STATUS") != "DENIED" || !strings.Contains(r.Payload.String(), want) || strings.Contains(r.Payload.String(), "the will") {
+			t.Errorf("got %s, want %q", r.Payload, want)
+		}
+	}
+	refused("passepartout skill grant work clock memory")
+	grants := daemon.SkillGrants(s.StateDir)
+	g, err := skill.LoadGrants(grants)
+	if err == nil {
+		err = g.Set(skill.Grant{Name: "work", Digest: sha256.Sum256([]byte(text)), Capabilities: []string{"memory", "clock"}, Source: []byte(text)})
+	}
+	if err == nil {
+		err = g.Save(grants)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused("Paint the fence")
+	if r := p.tool("capture", sexp.P(sexp.Keyword("TITLE"), "anything")); r.Payload.Word("STATUS") == "DENIED" { // takes the rulings to the disk
+		t.Errorf("got %s", r.Payload)
+	}
+	found := false
+	for e, err := range journal.Read(filepath.Join(s.StateDir, "journal")) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		facts := e.Body.Sub("FACTS").String()
+		found = found || strings.Contains(facts, "know objects") && strings.Contains(facts, "Paint the fence")
+		if strings.Contains(facts, "the will") {
+			t.Errorf("a private heading is in the record: %s", facts)
+		}
+	}
+	if !found {
+		t.Error("what the gate read is not in the record")
+	}
 }

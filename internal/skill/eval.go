@@ -43,6 +43,17 @@ func (s *Set) Eval(ctx context.Context, name, code string) (Evaluation, error) {
 	return out, nil
 }
 
+// Rehearse is a run in which a skill is as in its own tests: the memex is empty, ids
+// are counted, what it injects goes nowhere.
+func (s *Set) Rehearse(name string, b lisp.Budget) (*lisp.Thread, error) {
+	th, err := s.Thread(name, b)
+	if err != nil {
+		return nil, err
+	}
+	_, err = th.EvalString("", "(setq passepartout::*testing* t)")
+	return th, err
+}
+
 // Thread is a run over the image of a skill, in its package, or over the one all
 // jails start from when name is empty. It has no capabilities.
 func (s *Set) Thread(name string, b lisp.Budget) (*lisp.Thread, error) {

@@ -181,15 +181,19 @@ judge. Needs the capability :signals; a gate never has it."
 
 (defstruct org-object id type attributes content parent-id children vector (version 0) last-sync hash)
 
+(defmacro from-the-memex (form)
+  "What the host says; in a skill's own tests nothing is there unless it was granted."
+  `(if *testing* (ignore-errors ,form) ,form))
+
 (defun lookup-object (id)
   "The heading or file of that id, or NIL. Needs the capability :memory."
-  (let ((found (passepartout-host:lookup-object (princ-to-string id))))
+  (let ((found (from-the-memex (passepartout-host:lookup-object (princ-to-string id)))))
     (and found (apply #'make-org-object found))))
 
 (defun list-objects-with-attribute (key value)
   "The headings whose attribute has that value. Needs the capability :memory."
   (mapcar (lambda (found) (apply #'make-org-object found))
-          (passepartout-host:objects-with-attribute (string key) (princ-to-string value))))
+          (from-the-memex (passepartout-host:objects-with-attribute (string key) (princ-to-string value)))))
 
 (defun memory-table ()
   "A table of all objects by their ids. Empty without the capability :memory, except in a gate, which must not take
