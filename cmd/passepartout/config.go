@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -43,7 +44,7 @@ is read from standard input. An empty value takes the setting out. A secret is n
 taken as an argument: with - or at a terminal it goes into the vault.`,
 			Example: "  passepartout config set PASSEPARTOUT_APPROVAL_EXPIRY 8h\n  passepartout config set OPENAI_API_KEY -",
 			Args:    cobra.RangeArgs(1, 2),
-			RunE:    func(_ *cobra.Command, args []string) error { return a.configSet(args[0], args[1:]) },
+			RunE:    func(cmd *cobra.Command, args []string) error { return a.configSet(cmd.Context(), args[0], args[1:]) },
 		},
 		&cobra.Command{
 			Use: "unset KEY…", Short: "Take settings out of the file", Args: cobra.MinimumNArgs(1), ValidArgsFunction: completeSettings,
@@ -128,13 +129,13 @@ func (a *app) configGet(key string) error {
 	return &exitError{exitUsage, err}
 }
 
-func (a *app) configSet(key string, value []string) error {
+func (a *app) configSet(ctx context.Context, key string, value []string) error {
 	isSecret := slices.ContainsFunc(config.Settings(), func(s config.Setting) bool { return s.Key == key && s.Secret })
 	switch {
 	case isSecret && len(value) == 1 && value[0] != "-":
 		return usageError("%s is a secret, and an argument is in the shell's history: change it, then passepartout vault set %s", key, key)
 	case isSecret:
-		return a.vaultSet(key, "")
+		return a.vaultSet(ctx, key, "")
 	case len(value) == 0:
 		return usageError("config set %s: want a value, or - to read it from standard input", key)
 	case value[0] == "-":

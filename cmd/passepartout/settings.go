@@ -123,9 +123,16 @@ func (a *app) daemon(ctx context.Context, idle time.Duration, record, replay str
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	cfg, kept, locked := a.withVault(cfg)
+	plain := cfg
+	cfg, open, locked := a.withVault(cfg)
 	settings := a.settings(cfg, idle)
-	protect(&settings, kept)
+	if open != nil {
+		protect(&settings, open.Values())
+	}
+	settings.ReadVault = a.vaultReader(plain, cfg, open)
+	if settings.WebCredentials, err = webCredentials(cfg); err != nil {
+		return fmt.Errorf("settings: %w", err)
+	}
 	if locked != nil {
 		settings.Log.Warn("the vault is not used", "error", locked)
 	}

@@ -76,6 +76,28 @@ func keyServer(t *testing.T, key string) *httptest.Server {
 	return server
 }
 
+// TestARunningDaemonUsesAKeyThatIsChanged: no restart between a wrong key and the
+// right one.
+func TestARunningDaemonUsesAKeyThatIsChanged(t *testing.T) {
+	const key = "sk-canary-6b6b6b6b"
+	h := bareHome(t)
+	h.env = append(h.env, "LOCAL_URL="+keyServer(t, key).URL+"/v1", "PROVIDER_CASCADE=local")
+	h.file("memex/inbox/inbox.org", "* TODO Something\n", 0o600)
+	if out, code := h.call("sk-wrong-7c7c7c", "vault", "set", "LOCAL_API_KEY", "--guard", "file"); code != 0 {
+		t.Fatalf("exit %d, %s", code, out)
+	}
+	if out, _ := h.call("", "hello"); strings.Contains(out, "OK\n") && !strings.Contains(out, "rules") {
+		t.Fatalf("a wrong key: %s", out)
+	}
+	pid := pidOf(h.lock())
+	if out, code := h.call(key, "vault", "set", "LOCAL_API_KEY"); code != 0 || !strings.Contains(out, "The daemon that runs knows of it.") {
+		t.Fatalf("exit %d, %s", code, out)
+	}
+	if out, code := h.call("", "hello"); code != 0 || out != "OK\n" || pidOf(h.lock()) != pid {
+		t.Errorf("with the right key, exit %d: %s", code, out)
+	}
+}
+
 func TestSetupTriesAKeyKeepsItInTheVaultAndTheDaemonUsesIt(t *testing.T) {
 	const key = "sk-canary-5a5a5a5a"
 	h := bareHome(t)

@@ -130,7 +130,7 @@ func TestAKilledDaemonForgetsNoLabel(t *testing.T) {
 		return says("done")
 	})
 	h := bareHome(t)
-	h.env = append(h.env, "LOCAL_URL="+model.URL+"/v1", "ALLOW_HOSTS=example.com", "PRIVACY_FILTER_TAGS=@personal")
+	h.env = append(h.env, "LOCAL_URL="+model.URL+"/v1", "PRIVACY_FILTER_TAGS=@personal")
 	h.file("memex/diary.org", "* Diary :@personal:\nI met a bird.\n", 0o600)
 	objections := func(session string) string {
 		t.Helper()

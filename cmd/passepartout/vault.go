@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,8 +19,9 @@ func (a *app) vaultCommand() *cobra.Command {
 		Use: "vault", Short: "Keep keys and passwords encrypted, for the daemon's eyes only",
 		Long: `Keep credentials in one encrypted file for its owner alone. An entry called as a
 setting, such as OPENAI_API_KEY, is used as that setting. No value of the vault gets
-into a prompt, a log, the journal or a message, and a tool is given one only as
-vault:NAME, when you agree.
+into a prompt, a log, the journal or a message, and no action is given one: which host
+is shown which entry is said by PASSEPARTOUT_WEB_CREDENTIALS. A daemon that runs takes
+up what you change here.
 
 The vault's own key lies in the system's keyring where there is one, and otherwise
 under a passphrase. Values are typed unseen or piped in, never given as arguments.`,
@@ -34,7 +36,7 @@ under a passphrase. Values are typed unseen or piped in, never given as argument
 		Long:    "Keep a value under a name, in the place of an older one. The vault is made when\nthere is none.",
 		Example: "  passepartout vault set OPENAI_API_KEY\n  passepartout vault set MAIL_PASSWORD < secret.txt",
 		Args:    noValueArgument,
-		RunE:    func(_ *cobra.Command, args []string) error { return a.vaultSet(args[0], guard) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.vaultSet(cmd.Context(), args[0], guard) },
 	}
 	set.Flags().StringVar(&guard, "guard", "", "how a new vault's key is kept: keyring, passphrase or file (default: keyring where there is one, else passphrase)")
 	rotate := &cobra.Command{
@@ -42,7 +44,7 @@ under a passphrase. Values are typed unseen or piped in, never given as argument
 		Long:    "Encrypt the vault anew with a new key. The old key, and copies of the old file made\nwith it, are then all that can open those copies: replace values that may be known.",
 		Example: "  passepartout vault rotate\n  passepartout vault rotate --guard keyring",
 		Args:    cobra.NoArgs,
-		RunE:    func(*cobra.Command, []string) error { return a.vaultRotate(rotated) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.vaultRotate(cmd.Context(), rotated) },
 	}
 	rotate.Flags().StringVar(&rotated, "guard", "", "how the new key is kept: keyring, passphrase or file (default: as the old one)")
 	c.AddCommand(
@@ -60,10 +62,13 @@ under a passphrase. Values are typed unseen or piped in, never given as argument
 		&cobra.Command{
 			Use: "delete NAME…", Short: "Forget values", Args: cobra.MinimumNArgs(1), ValidArgsFunction: a.completeVault,
 			Example: "  passepartout vault delete OLD_TOKEN",
-			RunE: func(_ *cobra.Command, args []string) error {
+			RunE: func(cmd *cobra.Command, args []string) error {
 				v, err := a.openVault()
 				if err == nil {
 					err = v.Delete(args...)
+				}
+				if err == nil {
+					a.tellVault(cmd.Context())
 				}
 				return err
 			},
@@ -131,7 +136,7 @@ func (a *app) sayVault(v *vault.Vault, cfg *config.Config) {
 	fmt.Fprintf(a.errw, "Made a vault in %s; its key is kept by: %s.\n", cfg.ConfigDir, v.Guard())
 }
 
-func (a *app) vaultSet(name, guard string) error {
+func (a *app) vaultSet(ctx context.Context, name, guard string) error {
 	v, err := a.openOrCreateVault(guard)
 	if err != nil {
 		return err
@@ -147,7 +152,8 @@ func (a *app) vaultSet(name, guard string) error {
 	if len(value) < recognisable {
 		fmt.Fprintf(a.errw, "The value is shorter than %d bytes: it cannot be told from ordinary text, so it is not watched for.\n", recognisable)
 	}
-	fmt.Fprintf(a.errw, "Kept %s. A daemon that runs learns of it when it starts anew: `passepartout daemon stop`.\n", name)
+	fmt.Fprintf(a.errw, "Kept %s.\n", name)
+	a.tellVault(ctx)
 	return nil
 }
 
@@ -194,7 +200,7 @@ func (a *app) vaultList() error {
 	return w.Flush()
 }
 
-func (a *app) vaultRotate(guard string) error {
+func (a *app) vaultRotate(ctx context.Context, guard string) error {
 	v, err := a.openVault()
 	if err != nil {
 		return err
@@ -209,6 +215,7 @@ func (a *app) vaultRotate(guard string) error {
 		return err
 	}
 	fmt.Fprintf(a.errw, "The vault has a new key, kept by: %s.\n", g)
+	a.tellVault(ctx)
 	return nil
 }
 
@@ -232,7 +239,7 @@ func (a *app) completeVault(*cobra.Command, []string, string) ([]string, cobra.S
 // withVault adds what the vault holds: keys to the settings, and every value to
 // those that never leave. A vault that stays locked is said; nothing in it can
 // leak, and nothing in it can be used.
-func (a *app) withVault(cfg *config.Config) (_ *config.Config, values map[string]string, note error) {
+func (a *app) withVault(cfg *config.Config) (_ *config.Config, v *vault.Vault, note error) {
 	v, err := vault.Open(a.vaultPlace(cfg))
 	if errors.Is(err, vault.ErrNone) {
 		return cfg, nil, nil
@@ -240,9 +247,8 @@ func (a *app) withVault(cfg *config.Config) (_ *config.Config, values map[string
 	if err != nil {
 		return cfg, nil, err
 	}
-	values = v.Values()
-	full, err := cfg.WithVault(values)
-	return &full, values, err
+	full, err := cfg.WithVault(v.Values())
+	return &full, v, err
 }
 
 // unaskedVault is the vault as it can be opened where nobody is asked anything.

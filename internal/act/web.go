@@ -13,6 +13,7 @@ import (
 	"passepartout/internal/host"
 	"passepartout/internal/proto"
 	"passepartout/internal/sandbox"
+	"passepartout/internal/sexp"
 )
 
 // Web gives tools pages of permitted hosts.
@@ -20,6 +21,13 @@ type Web struct {
 	Private  []netip.Prefix // of this network that hosts may lie in
 	Resolver sandbox.Resolver
 	Roots    *x509.CertPool // whom to trust for TLS; nil is the system's
+	// Credentials are what the owner's settings say that hosts are shown. Nobody
+	// can propose one.
+	Credentials []Credential
+	// Value is what the vault holds under a name now; nil: nothing.
+	Value func(name string) (string, bool)
+	// Mask takes credentials out of what a page says; nil takes out none.
+	Mask func(string) string
 }
 
 // maxPage is how much of a page is read before it is turned into text.
@@ -51,12 +59,24 @@ func sameHost(c Call) error {
 	return nil
 }
 
-func (w Web) fetch(ctx context.Context, c Call) (Outcome, error) {
-	page, err := sandbox.Fetch{URL: c.Text("URL"), Private: w.Private, Resolver: w.Resolver, Roots: w.Roots, Most: maxPage}.Get(ctx)
+func (w Web) fetch(ctx context.Context, c Call) (o Outcome, err error) {
+	header, used, err := w.header(c.Text("URL"))
 	if err != nil {
 		return Outcome{}, err
 	}
-	o := Outcome{OK: page.Status < 300, Truncated: page.Cut, Taint: proto.Taint{Untrusted: true}}
+	page, err := sandbox.Fetch{URL: c.Text("URL"), Private: w.Private, Resolver: w.Resolver, Roots: w.Roots, Most: maxPage, Header: header}.Get(ctx)
+	if err != nil {
+		return Outcome{}, err
+	}
+	o = Outcome{OK: page.Status < 300, Truncated: page.Cut, Taint: proto.Taint{Untrusted: true}}
+	if used != "" {
+		o.Detail = sexp.P(sexp.Keyword("CREDENTIAL"), used)
+	}
+	defer func() {
+		if w.Mask != nil {
+			o.Text = w.Mask(o.Text)
+		}
+	}()
 	if page.Elsewhere != "" {
 		o.Text = fmt.Sprintf("%s sends its readers to %s, which was not followed: propose to fetch that, if it is wanted.", page.URL, page.Elsewhere)
 		return o, nil

@@ -112,3 +112,51 @@ func TestAServerWithoutACertificateIsNotBelieved(t *testing.T) {
 	s := open(t, web)
 	s.fails("certificate", "web-fetch", ":URL %q", base+"/data")
 }
+
+// TestAHostIsShownWhatTheSettingsSayAndNobodyElseIs: the value goes to that host, over
+// TLS, is taken out of what comes back, and its name is on record.
+func TestAHostIsShownWhatTheSettingsSayAndNobodyElseIs(t *testing.T) {
+	const value = "s3cret-of-the-weather"
+	web, base := site(t)
+	kept := map[string]string{"WEATHER": value}
+	web.Value = func(name string) (string, bool) { v, ok := kept[name]; return v, ok }
+	web.Mask = func(s string) string { return strings.ReplaceAll(s, value, "[redacted]") }
+	web.Credentials = []act.Credential{must1(act.ParseCredential(strings.TrimPrefix(base, "https://") + "=WEATHER"))}
+	s := open(t, web)
+	o := s.succeeds("web-fetch", ":URL %q", base+"/echo")
+	if !strings.Contains(o.Text, `authorization "Bearer [redacted]"`) || o.Detail.Text("CREDENTIAL") != "vault:WEATHER" {
+		t.Errorf("%s, %s", o.Text, o.Detail)
+	}
+	if o := s.do("web-fetch", ":URL %q", base+"/away"); o.OK || strings.Contains(o.Text, value) {
+		t.Errorf("sent elsewhere: %s", o.Text)
+	}
+	delete(kept, "WEATHER")
+	s.fails("vault has no such entry now", "web-fetch", ":URL %q", base+"/echo")
+	kept["WEATHER"] = "another" // live: what the vault holds now
+	if o := s.succeeds("web-fetch", ":URL %q", base+"/echo"); !strings.Contains(o.Text, `"Bearer another"`) {
+		t.Errorf("%s", o.Text)
+	}
+
+	web.Credentials = []act.Credential{must1(act.ParseCredential("example.com=X-Key:WEATHER"))} // another port
+	s = open(t, web)
+	if o := s.succeeds("web-fetch", ":URL %q", base+"/echo"); !strings.Contains(o.Text, `authorization ""`) || o.Detail.Len() > 0 {
+		t.Errorf("another port of the host: %s, %s", o.Text, o.Detail)
+	}
+}
+
+func TestACredentialNamesOneHostAndOneEntry(t *testing.T) {
+	for text, want := range map[string]act.Credential{
+		"api.example.org=TOKEN":            {Host: "api.example.org", Name: "TOKEN"},
+		"API.example.org=X-Api-Key:my.key": {Host: "api.example.org", Header: "X-Api-Key", Name: "my.key"},
+		"localhost.example:8443=T":         {Host: "localhost.example:8443", Name: "T"},
+	} {
+		if got, err := act.ParseCredential(text); err != nil || got != want {
+			t.Errorf("%s: %+v, %v", text, got, err)
+		}
+	}
+	for _, bad := range []string{"", "host", "=T", "host=", "*.example.org=T", "a.example/path=T", "u@a.example=T", "a.example=X Y:T", "a.example=:T", "a.example=H:bad name", "a.example=H:../x"} {
+		if got, err := act.ParseCredential(bad); err == nil {
+			t.Errorf("%q is read as %+v", bad, got)
+		}
+	}
+}

@@ -74,6 +74,7 @@ type Config struct {
 	PrivacyTags    []string
 	Sandbox        string   // auto or require
 	AllowHosts     []string // commands may reach these without being asked about
+	WebCredentials []string // which host is shown which entry of the vault
 	WriteRoots     []string // commands may write below these
 	TrySeconds     int      // a command may be tried before a person is asked
 	UndoMB         int      // MiB of old contents kept

@@ -244,6 +244,11 @@ var table = []Setting{
 		Doc:   "Hosts that commands may reach without a question.",
 	},
 	{
+		Key: "PASSEPARTOUT_WEB_CREDENTIALS", Kind: Words, Example: "api.example.org=EXAMPLE_TOKEN,weather.example=X-Api-Key:WEATHER", Group: groupSafety,
+		field: func(c *Config) any { return &c.WebCredentials },
+		Doc:   "Which host is shown which entry of the vault when a page of it is fetched, over https only: HOST=NAME as a bearer's token, or HOST=HEADER:NAME. No action can ask for it.",
+	},
+	{
 		Key: "PASSEPARTOUT_APPROVAL_EXPIRY", Kind: Duration, Default: "24h", Min: 60, Max: 30 * day, Group: groupSafety,
 		field: func(c *Config) any { return &c.ApprovalExpiry },
 		Doc:   "How long a question waits for your answer. After that the answer is no.",

@@ -48,6 +48,6 @@ func OpenBench(s Settings) (*Bench, error) {
 	scanner := secret.Default().WithValues(s.Secrets)
 	return &Bench{
 		Skills: set, Gates: gates, Vocabulary: table.Vocabulary(), Policy: pol, Table: text,
-		World: world{scanner: func() *secret.Scanner { return scanner }, places: d.layout(), vault: s.Vault},
+		World: world{scanner: func() *secret.Scanner { return scanner }, places: d.layout(), vault: newEntries(s.Secrets, s.Vault)},
 	}, nil
 }

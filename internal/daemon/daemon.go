@@ -36,6 +36,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"passepartout/internal/act"
 	"passepartout/internal/agent"
 	"passepartout/internal/durable"
 	"passepartout/internal/flight"
@@ -78,6 +79,9 @@ type Settings struct {
 	Hidden         []string          // the agent's own files besides StateDir
 	Secrets        map[string]string // values that never leave, by name
 	Vault          []string          // entries of the vault that is open
+	// ReadVault reads the vault again; nil: that takes a restart.
+	ReadVault      func() (Kept, error)
+	WebCredentials []act.Credential // which host is shown which entry of it
 	Models         Models
 	Channels       Channels
 	ApprovalTTL    time.Duration
@@ -131,7 +135,8 @@ type Daemon struct {
 	tasks   tasks      // long work of clients
 
 	lines lines
-	watch *watch // for credentials
+	watch *watch   // for credentials
+	kept  *entries // of the vault
 
 	token   []byte
 	started time.Time

@@ -64,7 +64,7 @@ func (d *Daemon) watched(m act.Memex) func() act.Seclusion {
 // assemble is the manifest: every actuator, tool, gate and engine of the product
 // is named here.
 func (d *Daemon) assemble() error {
-	d.watch = newWatch(d.s.Secrets)
+	d.watch, d.kept = newWatch(d.s.Secrets), newEntries(d.s.Secrets, d.s.Vault)
 	d.redact = d.watch.Redact
 	var err error
 	if d.skills, err = d.openSkills(); err != nil {
@@ -102,7 +102,7 @@ func (d *Daemon) assemble() error {
 		Table:       table,
 		Engine:      d.engine,
 		Journal:     recorder{d},
-		World:       world{scanner: d.watch.scanner.Load, places: d.layout(), memory: d.memory, vault: d.s.Vault},
+		World:       world{scanner: d.watch.scanner.Load, places: d.layout(), memory: d.memory, vault: d.kept},
 		Redact:      d.watch.Redact,
 		Emit:        d.emit,
 		Now:         d.now,
@@ -171,7 +171,7 @@ func (d *Daemon) actuators() (*act.Table, error) {
 	history := act.History{Files: d.undo, Memory: d.memory}
 	memex := act.Memex{Store: d.memory, Now: d.now, Inbox: inbox, Find: d.mirror.Search, PrivateTags: d.s.PrivacyTags, Closed: d.closed, Labels: d.labels}
 	files := act.Files{History: history, Label: d.label(memex), Skip: d.unreadable, PrivateTags: d.s.PrivacyTags, Labels: d.labels}
-	ours := slices.Concat(files.Tools(), memex.Tools(), history.Tools(), act.Web{}.Tools(), act.Plain())
+	ours := slices.Concat(files.Tools(), memex.Tools(), history.Tools(), act.Web{Credentials: d.s.WebCredentials, Value: d.kept.get, Mask: d.redact}.Tools(), act.Plain())
 	tools, err := act.NewToolbox(append(ours, d.skillTools(ours)...)...)
 	if err != nil {
 		return nil, err

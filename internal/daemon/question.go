@@ -68,6 +68,7 @@ var questions = []question{
 	{name: "recall", waits: true, answer: answerRecall},
 	{name: "recall-status", answer: answerRecallStatus},
 	{name: "edited", answer: answerEdited},
+	{name: "vault-reload", waits: true, answer: answerVaultReload},
 	{name: "gateways", waits: true, answer: answerGateways},
 	{name: "gateway-link", here: true, waits: true, answer: answerGatewayLink},
 	{name: "gateway-pair", here: true, waits: true, answer: answerGatewayPair},

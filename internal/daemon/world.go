@@ -29,7 +29,7 @@ type world struct {
 	scanner func() *secret.Scanner // as it is now
 	places  place.Layout
 	memory  *memory.Store // nil: no heading is known
-	vault   []string      // names of its entries
+	vault   *entries
 }
 
 var _ gate.World = world{}
@@ -138,7 +138,7 @@ func (w world) Know(what, text string) []string {
 	case skill.KnowObject, skill.KnowObjects:
 		return w.objects(what, text)
 	case "vault":
-		if slices.Contains(w.vault, text) {
+		if _, ok := w.vault.get(text); ok {
 			return []string{text}
 		}
 	}

@@ -37,7 +37,7 @@ var codes = []Code{
 	{"vault.literal", "vault", Deny, false, "a value of the vault stands in the action"},
 	{"vault.leaves", "vault", Deny, false, "a reference to the vault stands in text that leaves or is stored"},
 	{"vault.unknown", "vault", Deny, false, "the vault has no such entry"},
-	{"vault.reference", "vault", Ask, true, "the action would use a credential"},
+	{"vault.reference", "vault", Deny, false, "the action names a credential, which only settings can"},
 	{"guide.outside", "guide", Deny, false, "the guide that is followed names other tools"},
 	{"rule.deny", "rules", Deny, false, "a rule of the user's forbids it"},
 	{"rule.ask", "rules", Ask, false, "a rule of the user's says to ask"},

@@ -68,7 +68,7 @@ var guide = []struct {
 		{"`shell` where the table says ask", "shell.run", []string{"CMD", "ls"}, "permissions.ask", table(gate.Ask)},
 		{"`shell` where the table says deny", "shell.run", []string{"CMD", "ls"}, "permissions.deny", table(gate.Deny)},
 	}},
-	{"vault", "A credential is written as `vault:NAME`. The reference is resolved by the actuator after the permit, where a program or a server gets to see it, and using it asks. The value itself is refused wherever it stands.", []example{
+	{"vault", "No action is given a credential. `vault:NAME` where a program or a server would see it is refused, and so is the value itself wherever it stands. Which host is shown which entry is said in the settings (`PASSEPARTOUT_WEB_CREDENTIALS`).", []example{
 		{"a header without a credential", "tool.web-fetch", []string{"URL", "https://docs.example.org/", "HEADER", "Accept: text/html"}, "pass", nil},
 		{"a header with `vault:weather`", "tool.web-fetch", []string{"URL", "https://docs.example.org/", "HEADER", "X-Key: vault:weather"}, "vault.reference", func(m *moment) {
 			m.World = world{know: map[string][]string{"vault weather": {"weather"}}}

@@ -54,7 +54,7 @@ func (v *view) withheldVerdict(code, what string, want func(kind string) bool) V
 	if len(where) == 0 {
 		return Pass()
 	}
-	return Verdict{Code: code, Reason: fmt.Sprintf("there is %s in %s: put it into the vault and refer to it as %sNAME", what, strings.Join(where, " and "), vaultPrefix)}
+	return Verdict{Code: code, Reason: fmt.Sprintf("there is %s in %s: it belongs into the vault, and nowhere else", what, strings.Join(where, " and "))}
 }
 
 // concealed names the first thing in a text that hides from its reader. A file

@@ -283,7 +283,7 @@ func TestReferencesToTheVaultStayReferences(t *testing.T) {
 	f := facts()
 	f.World = world{know: map[string][]string{"vault weather": {"weather"}}}
 	run(t, standard(t, policy()), f, []step{
-		{"a known entry asks", "tool.web-fetch", []string{"URL", "https://docs.example.org/", "HEADER", "X-Key: vault:weather"}, gate.Ask, "vault.reference"},
+		{"a known entry", "tool.web-fetch", []string{"URL", "https://docs.example.org/", "HEADER", "X-Key: vault:weather"}, gate.Deny, "vault.reference"},
 		{"an unknown entry", "tool.web-fetch", []string{"URL", "https://docs.example.org/", "HEADER", "X-Key: vault:nothing"}, gate.Deny, "vault.unknown"},
 		{"in a message to somebody", "telegram.send", []string{"TO", "grace", "TEXT", "use vault:weather"}, gate.Deny, "vault.leaves"},
 		{"said to the owner it is a word", "cli.message", []string{"TEXT", "use vault:weather"}, gate.Allow, ""},

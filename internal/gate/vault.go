@@ -11,10 +11,10 @@ import (
 // it recognised in a text the same way.
 const vaultPrefix = "vault:"
 
-// judgeVault (600) watches references to the vault. A reference stays one until
-// the actuator resolves it after the permit, and only where a program or a server
-// gets to see it; in text to be stored or said it is just a word. Using a
-// credential always needs a person or a rule of theirs.
+// judgeVault (600) watches references to the vault. Where a program or a server
+// would get to see one, it is refused: credentials go where the owner's settings send
+// them, and never because an action asks for it. In text to be stored or said to the
+// owner it is just a word.
 func judgeVault(v *view) Verdict {
 	for _, h := range v.facts.withheld {
 		for _, kind := range h.kinds {
@@ -28,7 +28,6 @@ func judgeVault(v *view) Verdict {
 	case proto.EffectUnknown, proto.Speak, proto.ReadLocal, proto.WriteMemory, proto.WriteLocal, proto.Rewrite:
 		return Pass()
 	}
-	var used []string
 	for _, a := range v.args {
 		for _, name := range references(a.text) {
 			switch {
@@ -37,13 +36,10 @@ func judgeVault(v *view) Verdict {
 			case len(v.facts.World.Know("vault", name)) == 0:
 				return Verdict{Code: "vault.unknown", Reason: fmt.Sprintf("the vault has no entry %s", quote(name))}
 			}
-			used = append(used, vaultPrefix+name)
+			return Verdict{Code: "vault.reference", Reason: fmt.Sprintf("argument %s names %s%s, and no action is given a credential: the owner's settings say which host is shown one", a.name, vaultPrefix, name)}
 		}
 	}
-	if len(used) == 0 {
-		return Pass()
-	}
-	return Verdict{Decision: Ask, Code: "vault.reference", Reason: fmt.Sprintf("%s would use %s", v.action.Name(), strings.Join(used, ", "))}
+	return Pass()
 }
 
 // references finds the names after "vault:" in a text.

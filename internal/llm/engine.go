@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -46,7 +47,7 @@ type Options struct {
 type Engine struct {
 	o         Options // constant after construction
 	client    *http.Client
-	providers map[string]Provider
+	providers atomic.Pointer[map[string]Provider] // never changed, only replaced
 	ledger    *Ledger
 	redacted  memo
 
@@ -83,17 +84,19 @@ func New(o Options) (*Engine, error) {
 	}
 	o.Timeout, o.Stall = or(o.Timeout, defaultTimeout), or(o.Stall, defaultStall)
 	e := &Engine{
-		o: o, client: newClient(o.Transport), providers: map[string]Provider{}, ledger: o.Ledger,
+		o: o, client: newClient(o.Transport), ledger: o.Ledger,
 		backends: map[string]Backend{}, breakers: map[string]*breaker{}, catalogs: map[string]catalog{}, quoted: map[string]Price{},
 	}
 	if e.ledger == nil {
 		e.ledger = NewLedger(Caps{}, nil, nil)
 	}
+	all := map[string]Provider{}
 	for _, p := range o.Providers {
-		if err := e.add(p); err != nil {
+		if err := add(all, p); err != nil {
 			return nil, fmt.Errorf("provider %s: %w", p.Name, err)
 		}
 	}
+	e.providers.Store(&all)
 	e.plan.Store(&plan{routes: slices.Clone(o.Routes)})
 	return e, e.Reorder(o.Cascade)
 }
@@ -107,7 +110,7 @@ func or(d, usual time.Duration) time.Duration {
 	return usual
 }
 
-func (e *Engine) add(p Provider) error {
+func add(all map[string]Provider, p Provider) error {
 	v, ok := vendorOf(p.Name)
 	if !ok {
 		return errors.New("not a provider that is known here")
@@ -119,7 +122,38 @@ func (e *Engine) add(p Provider) error {
 	if err := checkBase(p.Base, p.Key); err != nil {
 		return err
 	}
-	e.providers[p.Name] = p
+	all[p.Name] = p
+	return nil
+}
+
+// provider is a provider that is configured.
+func (e *Engine) provider(name string) (Provider, bool) {
+	p, ok := (*e.providers.Load())[name]
+	return p, ok
+}
+
+// RedactAnew is to be called when other texts are credentials than before.
+func (e *Engine) RedactAnew() { e.redacted.clear() }
+
+// Rekey gives a provider another key, and makes one known that had none. Requests
+// under way keep theirs.
+func (e *Engine) Rekey(name, key string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	all := maps.Clone(*e.providers.Load())
+	p := all[name]
+	if p.Name == name && p.Key == key {
+		return nil
+	}
+	p.Name, p.Key = name, key
+	if err := add(all, p); err != nil {
+		return fmt.Errorf("provider %s: %w", name, err)
+	}
+	e.providers.Store(&all)
+	maps.DeleteFunc(e.backends, func(model string, _ Backend) bool { return strings.HasPrefix(model, name+"/") })
+	delete(e.breakers, name) // with another key it may answer
+	delete(e.catalogs, name)
+	e.found = discovery{}
 	return nil
 }
 
@@ -152,7 +186,7 @@ func (e *Engine) Reorder(cascade []string) error {
 // under way keep the routes they began with.
 func (e *Engine) Use(r Route) error {
 	name, _ := modelOf(r.Model)
-	if _, ok := e.providers[name]; !ok {
+	if _, ok := e.provider(name); !ok {
 		return fmt.Errorf("route to %s: provider %q is not configured", r.Model, name)
 	}
 	e.mu.Lock()
@@ -442,8 +476,17 @@ func (e *Engine) Consult(ctx context.Context, req Request, not string, most int)
 // A memo remembers what redaction made of a text, since a conversation is sent
 // again with every step.
 type memo struct {
-	mu sync.Mutex // guards m
-	m  map[string]string
+	mu  sync.Mutex // guards what follows
+	m   map[string]string
+	age int // how often it was emptied
+}
+
+// clear forgets everything, also what is being worked out.
+func (c *memo) clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.m = nil
+	c.age++
 }
 
 const maxMemo = 512
@@ -451,6 +494,7 @@ const maxMemo = 512
 func (c *memo) get(s string, f func(string) string) string {
 	c.mu.Lock()
 	out, ok := c.m[s]
+	age := c.age
 	c.mu.Unlock()
 	if ok {
 		return out
@@ -458,6 +502,9 @@ func (c *memo) get(s string, f func(string) string) string {
 	out = f(s)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.age != age {
+		return out
+	}
 	if c.m == nil || len(c.m) >= maxMemo {
 		c.m = map[string]string{}
 	}

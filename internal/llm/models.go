@@ -41,7 +41,7 @@ func (e *Engine) local(ctx context.Context) map[string][]string {
 	lists := make([][]ModelInfo, len(discoverable))
 	var wg sync.WaitGroup
 	for i, name := range discoverable {
-		if p, ok := e.providers[name]; ok && isLocal(p.Base) {
+		if p, ok := e.provider(name); ok && isLocal(p.Base) {
 			wg.Go(func() {
 				if ms, err := e.list(ctx, p); err == nil {
 					lists[i] = ms
@@ -96,7 +96,7 @@ func (e *Engine) candidates(ctx context.Context, p Purpose) (out []candidate, ru
 			rules = true
 			continue
 		}
-		pr, ok := e.providers[name]
+		pr, ok := e.provider(name)
 		if !ok || auto && pr.Key == "" && !slices.Contains(discoverable, name) {
 			continue
 		}
@@ -129,12 +129,12 @@ func (e *Engine) modelFor(ctx context.Context, p Provider, t Tier) string {
 
 func (e *Engine) candidate(name string) (candidate, bool) {
 	provider, model := modelOf(name)
-	p, ok := e.providers[provider]
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	p, ok := e.provider(provider) // with the lock: a backend must not keep a key that was replaced
 	if !ok || model == "" {
 		return candidate{}, false
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	b, ok := e.backends[name]
 	if !ok {
 		b = e.backend(p, model)
@@ -211,7 +211,8 @@ type catalog struct {
 // hour, unless fresh ones are wanted.
 func (e *Engine) Catalogs(ctx context.Context, fresh bool) []Catalog {
 	var names []string
-	for n := range e.providers {
+	all := *e.providers.Load()
+	for n := range all {
 		names = append(names, n)
 	}
 	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(vendorIndex(a), vendorIndex(b)) })
@@ -219,14 +220,14 @@ func (e *Engine) Catalogs(ctx context.Context, fresh bool) []Catalog {
 	var wg sync.WaitGroup
 	for i, n := range names {
 		wg.Go(func() {
-			p := e.providers[n]
+			p := all[n]
 			ms, err := e.offered(ctx, p, fresh)
 			out[i] = Catalog{Provider: n, Base: p.Base, Local: isLocal(p.Base), Models: ms, Err: err}
 		})
 	}
 	wg.Wait()
 	return slices.DeleteFunc(out, func(c Catalog) bool {
-		return c.Err != nil && e.providers[c.Provider].Key == "" && !slices.Contains(e.Cascade(), c.Provider)
+		return c.Err != nil && all[c.Provider].Key == "" && !slices.Contains(e.Cascade(), c.Provider)
 	})
 }
 

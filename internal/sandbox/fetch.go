@@ -27,6 +27,8 @@ type Fetch struct {
 	Roots *x509.CertPool
 	// Most is how many bytes of the body are read.
 	Most int
+	// Header is sent along, to this host and over TLS only.
+	Header map[string]string
 }
 
 // Page is what a Fetch got.
@@ -47,12 +49,15 @@ const (
 	fetchHeaders = 30 * time.Second
 )
 
-// Get carries out the fetch. Nothing but a GET without cookies or credentials is
-// ever sent.
+// Get carries out the fetch. Nothing but a GET without cookies is ever sent, and no
+// credentials but those in the header it was given.
 func (f Fetch) Get(ctx context.Context) (Page, error) {
 	u, rule, err := f.target()
 	if err != nil {
 		return Page{}, err
+	}
+	if len(f.Header) > 0 && u.Scheme != "https" {
+		return Page{}, fmt.Errorf("%w: a credential goes to %s over https only", ErrSpec, u.Hostname())
 	}
 	p, err := newProxy(Network{Hosts: []string{rule}, Private: f.Private, Resolver: f.Resolver})
 	if err != nil {
@@ -79,6 +84,9 @@ func (f Fetch) Get(ctx context.Context) (Page, error) {
 	}
 	req.Header.Set("User-Agent", "passepartout")
 	req.Header.Set("Accept", "text/html, text/plain, application/json;q=0.9, */*;q=0.1")
+	for name, value := range f.Header {
+		req.Header.Set(name, value)
+	}
 	r, err := client.Do(req)
 	if err != nil {
 		return Page{}, fmt.Errorf("fetching %s: %w", u.Redacted(), err)

@@ -10,7 +10,7 @@
 //   - [Place] says where a vault lies and how its key can be had.
 //   - [Vault] is one that is open: its entries in memory. [Create] and [Open]
 //     make it; [Vault.Set], [Vault.Delete] and [Vault.Rotate] change the file
-//     too, all or nothing.
+//     too, all or nothing; [Vault.Reload] takes up what others changed.
 //   - [Ring] is the system's keyring; [SystemRing] finds the real one.
 //
 // The rule a newcomer will break: a value never goes into an error, a log line or
@@ -139,7 +139,42 @@ func Open(p Place) (*Vault, error) {
 }
 
 // Guard is how the vault's key is kept.
-func (v *Vault) Guard() Guard { return v.guard }
+func (v *Vault) Guard() Guard {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.guard
+}
+
+// Reload takes up what another process has changed. Where the vault has another key
+// since, that is fetched from its guard, with ask for a passphrase, nil where nobody
+// can be asked now; while it cannot be had, what is open stays as it is, and the error
+// says so.
+func (v *Vault) Reload(ask func(again bool) (string, error)) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	raw, err := v.place.read(dataFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w in %s", ErrNone, v.place.Dir)
+	}
+	if err != nil {
+		return err
+	}
+	entries, err := decrypt(raw, v.key)
+	if err != nil {
+		place := v.place
+		place.Passphrase = ask
+		guard, key, uerr := place.unlock()
+		if uerr != nil {
+			return fmt.Errorf("it has another key now: %w", uerr)
+		}
+		if entries, err = decrypt(raw, key); err != nil {
+			return err
+		}
+		v.guard, v.key = guard, key
+	}
+	v.entries = entries
+	return nil
+}
 
 // List returns the entries by name.
 func (v *Vault) List() []Entry {

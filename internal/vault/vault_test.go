@@ -318,3 +318,39 @@ func TestTheSystemsKeyringKeepsTheKey(t *testing.T) {
 		t.Error("a keyring was found where there is no session")
 	}
 }
+
+// TestAnOpenVaultTakesUpWhatOthersChange: also another key, where nobody need be asked
+// for it; else it stays as it was.
+func TestAnOpenVaultTakesUpWhatOthersChange(t *testing.T) {
+	p := vault.Place{Dir: t.TempDir(), Work: 10}
+	open, err := vault.Create(p, vault.KeyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := vault.Open(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func() string { v, _ := open.Get("A"); return v }
+	if err := errors.Join(other.Set("A", "one"), open.Reload(nil)); err != nil || get() != "one" {
+		t.Fatalf("%q, %v", get(), err)
+	}
+	if err := errors.Join(other.Rotate(vault.KeyFile), other.Set("A", "two"), open.Reload(nil)); err != nil || get() != "two" {
+		t.Fatalf("after another key: %q, %v", get(), err)
+	}
+	phrase := func(bool) (string, error) { return "correct horse battery", nil }
+	asked := p
+	asked.Passphrase = phrase
+	if other, err = vault.Open(asked); err == nil {
+		err = errors.Join(other.Rotate(vault.Passphrase), other.Set("A", "three"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := open.Reload(nil); !errors.Is(err, vault.ErrLocked) || get() != "two" {
+		t.Errorf("under a passphrase nobody can be asked for: %q, %v", get(), err)
+	}
+	if err := open.Reload(phrase); err != nil || get() != "three" || open.Guard() != vault.Passphrase {
+		t.Errorf("with the passphrase: %q, %v, %v", get(), open.Guard(), err)
+	}
+}
