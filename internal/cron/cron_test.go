@@ -137,8 +137,11 @@ func another(t *testing.T, expr string) reference.Schedule {
 func TestDueTimesAgreeWithAnotherCron(t *testing.T) {
 	const hours = 28
 	expressions := 600
-	if testing.Short() {
+	switch {
+	case testing.Short():
 		expressions = 60
+	case underRace:
+		expressions = 150
 	}
 	r := rand.New(rand.NewPCG(11, 1))
 	var windows []window

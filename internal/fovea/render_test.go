@@ -37,9 +37,14 @@ func TestSoakContextAtScale(t *testing.T) {
 	}
 }
 
-// tryFoci renders 500 random foci in memexes of these sizes.
+// tryFoci renders 500 random foci in memexes of these sizes, under the race detector
+// some of them.
 func tryFoci(t *testing.T, sizes []int) {
 	t.Helper()
+	foci := 500
+	if underRace {
+		foci = 60
+	}
 	for _, n := range sizes {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			s, m := open(t, writeMemex(t, n))
@@ -50,7 +55,7 @@ func tryFoci(t *testing.T, sizes []int) {
 			}
 			r := rand.New(rand.NewPCG(8, uint64(n)))
 			var took []time.Duration
-			for i := range 500 {
+			for i := range foci {
 				f := fovea.Focus{ID: ids[r.IntN(len(ids))], Now: clock, Pinned: []memory.ID{"syn-car"}, Cloud: true}
 				if i%5 == 0 {
 					f.Budget = 100 + r.IntN(6000)
@@ -185,7 +190,7 @@ func TestNoPrivateNoteIsShownToAModelElsewhere(t *testing.T) {
 	save(t, filepath.Join(dir, "daily", "diary.org"), b.String())
 	s, m := open(t, dir)
 	private, step := 0, 1
-	if testing.Short() {
+	if testing.Short() || underRace {
 		step = 10
 	}
 	for i := 0; i < 1000; i += step {
