@@ -117,6 +117,10 @@ var operations = []operation{
 	{daemonSection, "health checks of 10 clients", 59_000, "1/s", "cmd/passepartout HealthCheck/10 turns/s", 1, true},
 	{daemonSection, "refused of 100 clients that connect at once", 62, "", "cmd/passepartout ConnectAtOnce refused-of-100", 1, false},
 	{daemonSection, "memory with 500 resting connections", 153, "MB", "cmd/passepartout ConnectAtOnce RSS-MB-at-500", 1, false},
+	{daemonSection, "turn by rules that reads, p50", 0, "ms", "cmd/passepartout Turn/read p50-µs", 1e-3, false},
+	{daemonSection, "turn by rules that writes a note, synced, p50", 0, "ms", "cmd/passepartout Turn/write p50-µs", 1e-3, false},
+	{daemonSection, "turn by rules that runs a command in a sandbox, p50", 0, "ms", "cmd/passepartout Turn/command p50-µs", 1e-3, false},
+	{daemonSection, "from nothing to the first answer", 0, "ms", "cmd/passepartout ColdStart ns/op", 1e-6, false},
 	{daemonSection, "a command without a daemon (`version`)", 0, "ms", "cmd/passepartout Command ns/op", 1e-6, false},
 }
 

@@ -16,9 +16,9 @@ import (
 )
 
 // BenchmarkTurn is a chat turn end to end: client, socket, reflex engine, gates,
-// tool, journal, reply. It reports the median and the 99th percentile.
+// tool, journal, reply; a command with a sandbox of its own. It reports the median and the 99th percentile.
 func BenchmarkTurn(b *testing.B) {
-	for name, text := range map[string]string{"read": "list my projects", "write": "note that this is a note"} {
+	for name, text := range map[string]string{"read": "list my projects", "write": "note that this is a note", "command": "$ true"} {
 		b.Run(name, func(b *testing.B) {
 			home := b.TempDir()
 			sock := filepath.Join(home, "s")

@@ -180,7 +180,7 @@ func TestOurSignalSpeaksJSONRPC(t *testing.T) {
 	taken := make(chan channel.Incoming, 1)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- s.Receive(ctx, "", func(in channel.Incoming) error { taken <- in; return nil })
+		ended <- s.Receive(ctx, "", func() {}, func(in channel.Incoming) error { taken <- in; return nil })
 	}()
 	if in := <-taken; in.Text != text || in.From.ID != person {
 		t.Errorf("taken is %+v", in)
