@@ -50,6 +50,7 @@ func (d *Daemon) handleEvent(c *conn, m proto.Message, session string) {
 	switch m.Sensor() {
 	case "user-input", "chat-message":
 		text := m.Payload.Text("TEXT")
+		d.catchUp()
 		d.submit(c, m, session, proto.Event, sexp.P(sexp.Keyword("SENSOR"), sexp.Keyword("USER-INPUT"), sexp.Keyword("TEXT"), text))
 	case "repl-eval":
 		d.askFor("repl-eval", asking{c, m, session})
@@ -66,6 +67,16 @@ func (d *Daemon) handleEvent(c *conn, m proto.Message, session string) {
 		c.fail(m, "event.sensor", fmt.Sprintf("a client may report :USER-INPUT, :CHAT-MESSAGE, :REPL-EVAL, :POINT-UPDATE and :INTERRUPT, found %q", m.Sensor()))
 	}
 }
+
+// catchUp lets a note that was saved just now count for what is said next. What
+// takes longer is found by the watcher as ever.
+func (d *Daemon) catchUp() {
+	ctx, cancel := context.WithTimeout(context.Background(), catchUpFor)
+	defer cancel()
+	d.memory.CatchUp(ctx)
+}
+
+const catchUpFor = 250 * time.Millisecond
 
 // handleRequest takes a client's own proposal, which goes through the gates like
 // any other, or a question about the daemon.
