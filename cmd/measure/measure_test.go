@@ -121,7 +121,7 @@ func TestTestsAreReadWithWhatTheirSubtestsSaid(t *testing.T) {
 		"no figure asked for": {passing("p", "^TestA$"), "1 test of p", met},
 		"with one skipped":    {passing("p", "^Test[AB]$"), "1 test of p (1 skipped: emacs is not installed)", met},
 		"all skipped":         {passing("p", "^TestB$"), "skipped: emacs is not installed", notRun},
-		"one failed":          {passing("p", "^Test"), "1 of 2 tests fail, one is TestC", failed},
+		"one failed":          {passing("p", "^Test"), "1 of 2 tests fail: TestC", failed},
 		"no such test":        {passing("p", "^TestNone$"), "p has no test that matches ^TestNone$", failed},
 		"a number in bounds":  {counting(passing("p", "^TestA$"), `(\d+) queries`, "queries", atLeast(10)), "12 queries", met},
 		"a number below":      {counting(passing("p", "^TestA$"), `(\d+) queries`, "queries", atLeast(13)), "12 queries", short},
@@ -136,6 +136,8 @@ func TestTestsAreReadWithWhatTheirSubtestsSaid(t *testing.T) {
 func TestProofsSayOnlyWhatThisRunMeasured(t *testing.T) {
 	f := figures{"sandbox Spawn/plain ns/op": 1e6, "sandbox Spawn/bubblewrap ns/op": 17e6, "gate H/a ns/op": 1e6, "gate H/b ns/op": 9e6}
 	fuzz := "fuzz: elapsed: 3s, execs: 100 (33/sec)\nfuzz: elapsed: 60s, execs: 12345 (205/sec)\nPASS\n"
+	speed := outcome{tests: map[string]testResult{"TestSpeed": {"pass", "    bench_test.go:102: µs per call            passepartout   sbcl interpreted  sbcl compiled\n" +
+		"    bench_test.go:114: fib 25                     126694.3          9100000.0        38222.2\n    bench_test.go:114: plist walk                      4.0                2.0            1.0\n"}}}
 	for name, tt := range map[string]struct {
 		p      proof
 		o      outcome
@@ -155,6 +157,8 @@ func TestProofsSayOnlyWhatThisRunMeasured(t *testing.T) {
 		"recall":            {recallSet("fused"), outcome{out: "cranfield        fused    nDCG@10  41.7  R@100  80.1  n=225   p50 0.5 ms  wall 2.0 s\n"}, "cranfield nDCG@10  41.7 R@100  80.1", met},
 		"time in bounds":    {lasting(job{}, atMost(120)), outcome{took: 90 * time.Second}, "90 s", met},
 		"time over":         {lasting(job{}, atMost(120)), outcome{took: 130 * time.Second}, "130 s", short},
+		"rows":              {besting(passing("p", "Speed"), `bench_test.go:\d+: (\S.*?) {2,}([\d.]+) {2,}([\d.]+) {2,}[\d.]+\n`), speed, "fib 25 72×, plist walk 0.5×", short},
+		"no rows":           {besting(passing("p", "Speed"), `none (a) (b)(c)`), speed, "the output has no rows", failed},
 		"a fuzz target":     {fuzzing("p", "FuzzX"), outcome{out: fuzz}, "FuzzX: 60 s, 12,345 tries, nothing found", met},
 		"a finding":         {fuzzing("p", "FuzzX"), outcome{out: fuzz, err: errors.New("exit status 1")}, "exit status 1", failed},
 	} {
@@ -168,7 +172,7 @@ func TestAPromiseStandsAsItsWorstProof(t *testing.T) {
 	p := promise{7, "claim", "bar", []proof{passing("p", "^TestA$"), passing("p", "^TestB$")}}
 	j := p.shown[0].job.named()
 	v, r := p.row(map[string]outcome{j.name: {tests: map[string]testResult{"TestA": {status: "pass"}, "TestB": {status: "fail"}}}})
-	if v != failed || r.Verdict != "FAILED" || r.Figure != "1 test of p; FAILED: 1 of 1 tests fail, one is TestB" {
+	if v != failed || r.Verdict != "FAILED" || r.Figure != "1 test of p; FAILED: 1 of 1 tests fail: TestB" {
 		t.Errorf("%v %+v", v, r)
 	}
 	if want := "go test -run '^TestA$' ./internal/p && go test -run '^TestB$' ./internal/p"; r.Command != want {

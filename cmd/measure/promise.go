@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -102,26 +104,26 @@ func judgeTests(o outcome, pkg, pattern string, quotes []string) (string, verdic
 	re := regexp.MustCompile(pattern)
 	count := map[string]int{}
 	var log strings.Builder
+	var failing []string
 	reason := ""
-	for name, r := range o.tests {
+	for _, name := range slices.Sorted(maps.Keys(o.tests)) {
+		r := o.tests[name]
 		if !re.MatchString(name) {
 			continue
 		}
 		count[r.status]++
 		log.WriteString(r.log)
-		switch r.status {
-		case "fail":
-			reason = name
-		case "skip":
-			if reason == "" {
-				reason = skipReason(r.log)
-			}
+		switch {
+		case r.status == "fail":
+			failing = append(failing, name)
+		case r.status == "skip" && reason == "":
+			reason = skipReason(r.log)
 		}
 	}
 	said := quoted(log.String(), quotes)
 	switch {
 	case count["fail"] > 0:
-		return fmt.Sprintf("%d of %d tests fail, one is %s", count["fail"], count["fail"]+count["pass"], reason), failed
+		return fmt.Sprintf("%d of %d tests fail: %s", count["fail"], count["fail"]+count["pass"], strings.Join(failing[:min(3, len(failing))], ", ")), failed
 	case count["pass"] == 0 && count["skip"] > 0:
 		return "skipped: " + reason, notRun
 	case count["pass"] == 0:
@@ -294,6 +296,39 @@ func counting(p proof, quote, unit string, b bound) proof {
 			return err.Error(), failed
 		}
 		return human(n, unit), b.holds(n)
+	}
+	return p
+}
+
+// besting is a proof by rows of a table in the output, each a name, our time and
+// another's: none of ours may be longer.
+func besting(p proof, rows string) proof {
+	before := p.judge
+	p.judge = func(o outcome) (string, verdict) {
+		figure, v := before(o)
+		if v != met {
+			return figure, v
+		}
+		text := o.out
+		for _, r := range o.tests {
+			text += r.log
+		}
+		var said []string
+		for _, m := range regexp.MustCompile(rows).FindAllStringSubmatch(text, -1) {
+			ours, err1 := strconv.ParseFloat(m[2], 64)
+			theirs, err2 := strconv.ParseFloat(m[3], 64)
+			if err1 != nil || err2 != nil {
+				return fmt.Sprintf("cannot read the row %q", m[0]), failed
+			}
+			if ours > theirs {
+				v = short
+			}
+			said = append(said, fmt.Sprintf("%s %s", strings.TrimSpace(m[1]), ratio(theirs/ours)))
+		}
+		if len(said) == 0 {
+			return "the output has no rows", failed
+		}
+		return strings.Join(said, ", "), v
 	}
 	return p
 }
