@@ -73,6 +73,7 @@ var intents = []intent{
 	}},
 	{"run", "run `ls -la`", re("(?:run|execute|shell)(?: the)?(?: command)?:?\\s+`(.+)`"), runCommand},
 	{"run", "$ git status", re(`[$!]\s*(.+)`), runCommand},
+	{"run", "run make test in the shell", re(`(?:run|execute)(?: the)?(?: command)?:?\s+(.+?)\s+in (?:the|a) (?:shell|terminal)`), runCommand},
 	{"run", "run git log -1", re(`(?:run|execute)(?: the)?(?: command)?:?\s+(.+)`), runCommand},
 	{"done", "mark call the plumber done", re(`(?:mark|set)\s+(.+?)\s+(?:as\s+)?(?:to\s+)?(done|finished|complete|completed|cancelled|canceled)`), markState},
 	{"done", "finish call the plumber", re(`(?:finish|complete|done(?: with)?|close)[:\s]+(.+)`), func(m []string, now time.Time) Reply { return markState([]string{"", m[1], "done"}, now) }},
