@@ -235,3 +235,37 @@ func TestRewoundTurnsAreNotShownAgain(t *testing.T) {
 		t.Errorf("%s %q", status, reply)
 	}
 }
+
+// TestASessionThatWasForgottenForRoomIsRememberedAgain: so that nobody loses a label by
+// opening many others.
+func TestASessionThatWasForgottenForRoomIsRememberedAgain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("opens thousands of sessions: run by make test")
+	}
+	var r *rig
+	var asked []string
+	r = newRigWith(t, func(o *agent.Options) {
+		o.Past = func(_ context.Context, session string, again bool) ([]sexp.Plist, error) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if session != "first" {
+				return nil, nil
+			}
+			asked = append(asked, fmt.Sprint(again))
+			return slices.Clone(r.entries), nil
+		}
+	}, use("peek", "a"), text("fine"))
+	r.peeks = proto.Taint{Private: true}
+	r.submit("first", proto.Event, owner, said("read it"))
+	r.next()
+	for i := range 4200 {
+		r.submit(fmt.Sprintf("other %d", i), proto.Event, owner, said("/approvals"))
+		r.next()
+	}
+	r.submit("first", proto.Event, owner, said("and now?"))
+	r.next()
+	all := r.journaled("RULING")
+	if got := all[len(all)-1].Sub("FACTS"); !got.Flag("PRIVATE") || fmt.Sprint(asked) != "[false true]" {
+		t.Errorf("after it was forgotten it is judged with %s; the past was asked for %v", got, asked)
+	}
+}

@@ -64,7 +64,7 @@ func TestEverySessionIsFoundHoweverLongTheJournal(t *testing.T) {
 	}
 	s := settings(t)
 	s.JournalBytes = 100 << 10
-	segments := talkedLong(t, s, 150, 12_000)
+	segments := talkedLong(t, s, 150, 10_100)
 	look := func(when string) {
 		t.Helper()
 		h := open(t, s)
@@ -76,13 +76,12 @@ func TestEverySessionIsFoundHoweverLongTheJournal(t *testing.T) {
 		if words := p.view("main", `:COMPLETE :KIND :SESSION :TEXT "the old"`).String(); !strings.Contains(words, `"the oldest"`) {
 			t.Errorf("%s it is not completed: %s", when, words)
 		}
-		said := plists(t, p.view("talk 7", ":CONVERSATION :COUNT 60"), "SAID")
-		if len(said) != 60 || said[59].Text("TEXT") != "message 11857" || said[0].Text("TEXT") != "message 3007" {
+		said := plists(t, p.view("talk 7", ":CONVERSATION :COUNT 10"), "SAID")
+		if len(said) != 10 || said[9].Text("TEXT") != "message 10057" || said[0].Text("TEXT") != "message 8707" {
 			t.Errorf("%s the conversation is %d long, from %v", when, len(said), said[:min(len(said), 1)])
 		}
 	}
 	look("at first")
-	look("again")
 
 	// What is in the index is not read again: a damaged segment shows only to those
 	// who need what it holds.
@@ -127,15 +126,15 @@ func TestAnIndexOfConversationsThatIsDamagedIsMadeAnew(t *testing.T) {
 	}
 	s := settings(t)
 	s.JournalBytes = 100 << 10
-	talkedLong(t, s, 20, 3_000)
+	talkedLong(t, s, 20, 1_500)
 	index := filepath.Join(s.StateDir, "sessions", "index")
 	for _, change := range []func([]byte) []byte{
-		func(b []byte) []byte { return b }, // there is none yet
+		nil, // there is none yet
 		func(b []byte) []byte { b[40] ^= 1; return b },
 		func(b []byte) []byte { return b[:len(b)/2] },
 		func([]byte) []byte { return []byte("nonsense") },
 	} {
-		if raw, err := os.ReadFile(index); err == nil {
+		if raw, err := os.ReadFile(index); err == nil && change != nil {
 			if err := os.WriteFile(index, change(raw), 0o600); err != nil {
 				t.Fatal(err)
 			}
