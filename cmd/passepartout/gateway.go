@@ -40,7 +40,11 @@ func channelNamed(name string) (channel.Service, error) {
 // channelSettings are what the daemon needs to know of the channels, now and when
 // one is linked while it runs.
 func (a *app) channelSettings(cfg *config.Config) daemon.Channels {
-	return daemon.Channels{Get: cfg.Channel, Reread: a.rereadChannels}
+	log := a.logger(cfg)
+	return daemon.Channels{
+		Get: cfg.Channel, Reread: a.rereadChannels,
+		Keep: a.keepBeside(cfg, func(what string, err error) { log.Warn(what, "error", err) }),
+	}
 }
 
 // rereadChannels reads the settings and the vault as they are now. Nobody can be
@@ -291,7 +295,15 @@ func (a *app) gatewayLink(ctx context.Context, name string, args []string) error
 		return err
 	}
 	as := name
-	if p, ok := c.(channel.Prober); ok {
+	beside := false
+	if service.Beside != nil {
+		argv, err := service.Beside(get)
+		if err != nil {
+			return err
+		}
+		beside = argv != nil // what the daemon runs cannot be tried before it does
+	}
+	if p, ok := c.(channel.Prober); ok && !beside {
 		if as, err = p.Probe(ctx); err != nil {
 			if service.Hint != "" {
 				err = fmt.Errorf("%w\n%s", err, service.Hint)

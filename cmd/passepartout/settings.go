@@ -154,10 +154,6 @@ func (a *app) settings(cfg *config.Config, idle time.Duration) daemon.Settings {
 		secrets[name] = key.Reveal()
 	}
 	maps.Copy(secrets, channelSecrets(cfg))
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(cfg.LogLevel)); err != nil {
-		level = slog.LevelInfo
-	}
 	return daemon.Settings{
 		MemexDir: cfg.MemexDir, StateDir: cfg.StateDir, SkillsDir: filepath.Join(cfg.DataDir, "skills"), SocketPath: cfg.SocketPath,
 		TCPAddr: cfg.TCPAddr, TokenFile: cfg.TokenFile, MaxClients: cfg.MaxClients,
@@ -169,8 +165,16 @@ func (a *app) settings(cfg *config.Config, idle time.Duration) daemon.Settings {
 		Approvers:   flight.Approvers{Channels: cfg.Approvers, Elsewhere: cfg.ApproveFrom == "elsewhere"},
 		ApprovalTTL: cfg.ApprovalExpiry, IdleExit: idle, Channels: a.channelSettings(cfg), NotifySocket: a.getenv("NOTIFY_SOCKET"),
 		UndoBytes: int64(cfg.UndoMB) << 20, UndoFile: int64(cfg.UndoFileMB) << 20, Trial: time.Duration(cfg.TrySeconds) * time.Second,
-		Log: slog.New(slog.NewTextHandler(a.errw, &slog.HandlerOptions{Level: level})),
+		Log: a.logger(cfg),
 	}
+}
+
+func (a *app) logger(cfg *config.Config) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(cfg.LogLevel)); err != nil {
+		level = slog.LevelInfo
+	}
+	return slog.New(slog.NewTextHandler(a.errw, &slog.HandlerOptions{Level: level}))
 }
 
 // protect tells the daemon what the vault holds, so that it never leaves.

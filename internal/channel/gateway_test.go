@@ -55,3 +55,16 @@ func TestAButtonAnswersAndTheMessageSaysWhatReallyHappened(t *testing.T) {
 		})
 	}
 }
+
+func TestTheWordsAreInPeoplesMenus(t *testing.T) {
+	w := newWorld(t)
+	l := w.live(0)
+	w.pair(l, owner, proto.RoleOwner)
+	if m := w.telegram.Menu(); len(m) < 5 || m[0] != "approvals" {
+		t.Errorf("the menu is %q", m)
+	}
+	for _, word := range w.telegram.Menu() { // none of them is taken for something else
+		w.telegram.Say(owner, "/"+word)
+	}
+	w.eventually(func() bool { return w.count(owner, "Say what you want in plain words.") == 2 }, "no help")
+}

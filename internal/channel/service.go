@@ -12,6 +12,9 @@ type Service struct {
 	Hint    string // what to do when it cannot be reached
 	// Open makes the channel. Get gives the value of a setting, "" for none.
 	Open func(get func(key string) string) (Channel, error)
+	// Beside is a program that is to run while it is linked, with its arguments;
+	// nil, or one that returns none: nothing is.
+	Beside func(get func(key string) string) ([]string, error)
 	// Check says what is wrong with the settings, linked or not; nil: nothing can be.
 	Check func(get func(key string) string) error
 }

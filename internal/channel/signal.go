@@ -49,12 +49,35 @@ type SignalOptions struct {
 func signalService() Service {
 	return Service{
 		Name: "signal", Title: "Signal", MaxText: SignalText, Local: true,
-		Keys: []Key{{Name: "SIGNAL_ACCOUNT", Asks: "number of the agent's own account"}, {Name: "SIGNAL_CLI", Asks: "address of signal-cli"}},
-		Hint: "is it running? signal-cli -a NUMBER daemon --tcp ADDRESS --receive-mode=manual",
+		Keys:   []Key{{Name: "SIGNAL_ACCOUNT", Asks: "number of the agent's own account"}, {Name: "SIGNAL_CLI", Asks: "address of signal-cli"}},
+		Hint:   "is it running? signal-cli -a NUMBER daemon --tcp ADDRESS --receive-mode=manual",
+		Beside: signalProgram,
 		Open: func(get func(string) string) (Channel, error) {
 			return NewSignal(SignalOptions{Account: get("SIGNAL_ACCOUNT"), Address: get("SIGNAL_CLI"), Name: get("MEMEX_ASSISTANT")})
 		},
 	}
+}
+
+// signalProgram is signal-cli as it is run where the settings say so. Account and
+// address are of forms that cannot be taken for options.
+func signalProgram(get func(string) string) ([]string, error) {
+	program := get("SIGNAL_CLI_PROGRAM")
+	if program == "" {
+		return nil, nil
+	}
+	account := get("SIGNAL_ACCOUNT")
+	if !signalNumber.MatchString(account) {
+		return nil, fmt.Errorf("account %q: want a telephone number such as +15550001", account)
+	}
+	network, address, err := signalAddress(get("SIGNAL_CLI"))
+	if err != nil {
+		return nil, err
+	}
+	listen := "--tcp"
+	if network == "unix" {
+		listen = "--socket"
+	}
+	return []string{program, "-a", account, "daemon", listen, address, "--receive-mode=manual", "--no-receive-stdout"}, nil
 }
 
 var (

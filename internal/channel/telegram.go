@@ -24,6 +24,7 @@ type Telegram struct {
 	o   TelegramOptions
 
 	me    botUser // as told by the service; written by Receive alone
+	menu  bool    // the words are in people's menus; written by Receive alone
 	polls bool    // no webhook stands in the way; written by Receive alone
 }
 
@@ -113,6 +114,7 @@ func (t *Telegram) Receive(ctx context.Context, cursor string, up func(), take f
 			return err
 		}
 	}
+	t.offer(ctx)
 	if t.o.Webhook != "" {
 		return t.hook(ctx, up, take)
 	}
@@ -148,6 +150,29 @@ func (t *Telegram) Receive(ctx context.Context, cursor string, up func(), take f
 		}
 	}
 	return ctx.Err()
+}
+
+// offer puts the words we know into people's menus. It is a courtesy: where it
+// fails, the words work all the same.
+func (t *Telegram) offer(ctx context.Context) {
+	if t.menu {
+		return
+	}
+	list := make([]map[string]string, len(menu))
+	for i, w := range menu {
+		list[i] = map[string]string{"command": w.word, "description": w.does}
+	}
+	t.menu = t.api.call(ctx, "setMyCommands", map[string]any{"commands": list}, nil) == nil
+}
+
+// menu are the words people find in their menus.
+var menu = []struct{ word, does string }{
+	{"approvals", "what waits for you"},
+	{"session", "which conversation this continues"},
+	{"stop", "stop what is being done"},
+	{"cost", "what models have cost"},
+	{"models", "which models are used"},
+	{"help", "what can be said"},
 }
 
 // A numbered update is one with its place in line.

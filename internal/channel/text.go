@@ -76,10 +76,15 @@ func teaser(s string) string {
 	return strings.TrimSpace(short) + "…"
 }
 
-const fence = "```"
+// How blocks of code begin and end, as models and as Org files write them.
+const (
+	fence    = "```"
+	orgBegin = "#+begin_"
+	orgEnd   = "#+end_"
+)
 
 // fenceRoom is what closing a block of code and opening it again may take.
-const fenceRoom = 2*len(fence) + 2 + maxInfo
+const fenceRoom = 2*len(orgBegin) + 2 + 2*maxInfo
 
 // maxInfo is how much of the word after a fence is repeated in the next part.
 const maxInfo = 16
@@ -122,7 +127,7 @@ func (p *splitter) next() bool {
 	body := strings.TrimSuffix(p.rest[:end], "\n")
 	p.rest = p.rest[end:]
 	if p.part = prefix + body; fenced != "" {
-		p.part += "\n" + fence
+		p.part += "\n" + fenceEnd(fenced)
 	}
 	p.open = fenced
 	return true
@@ -143,14 +148,13 @@ func cut(fit, open string) (end int, fenced string) {
 		}
 		l := fit[lineStart:i]
 		wasInside := inside
-		if strings.HasPrefix(strings.TrimSpace(l), fence) {
-			if inside == "" {
-				inside = fenceLine(l)
-				if lineStart > 0 { // a block begins: the best place is before it
-					paragraph = place{lineStart, ""}
-				}
-			} else {
-				inside = ""
+		switch {
+		case inside != "" && ends(l, inside):
+			inside = ""
+		case inside == "" && begins(l):
+			inside = fenceLine(l)
+			if lineStart > 0 { // a block begins: the best place is before it
+				paragraph = place{lineStart, ""}
 			}
 		}
 		lineStart = i + 1
@@ -167,18 +171,100 @@ func cut(fit, open string) (end int, fenced string) {
 	case paragraph.end > 0 && inside != "" && open == "":
 		return paragraph.end, paragraph.fenced // a block that may fit as a whole
 	}
-	if i := strings.LastIndexAny(fit, " \t"); i > len(fit)/4 {
+	if i := gap(fit, lineStart); i > len(fit)/4 {
 		return i + 1, inside
 	}
 	if newline.end > 0 {
 		return newline.end, newline.fenced
 	}
-	return len(fit), inside
+	return whole(fit), inside
+}
+
+// gap is the last space to cut a line at: rather one that is in no link and in no
+// piece of code, which would fall apart.
+func gap(fit string, lineStart int) int {
+	last := strings.LastIndexAny(fit, " \t")
+	for i := last; i > len(fit)/4; i = strings.LastIndexAny(fit[:i], " \t") {
+		if l := fit[min(lineStart, i):i]; strings.Count(l, "`")%2 == 0 && strings.Count(l, "[") <= strings.Count(l, "]") && !strings.HasSuffix(l, "](") {
+			return i
+		}
+	}
+	return last
+}
+
+// whole is where a text without spaces can be cut: not between a letter and what
+// is drawn over it, and not within a picture that is made of several.
+func whole(fit string) int {
+	const most = 32 // characters one picture may have
+	end := len(fit)
+	for range most {
+		r, n := utf8.DecodeLastRuneInString(fit[:end])
+		if n == 0 || end-n == 0 {
+			return len(fit)
+		}
+		before, _ := utf8.DecodeLastRuneInString(fit[:end-n])
+		if end -= n; !joins(r) && !joins(before) && (!isFlag(r) || flags(fit[:end])%2 == 0) {
+			return end
+		}
+	}
+	return len(fit)
+}
+
+// joins reports whether a character belongs to its neighbour.
+func joins(r rune) bool {
+	return r == 0x200d || r >= 0xfe00 && r <= 0xfe0f || r >= 0x1f3fb && r <= 0x1f3ff || unicode.In(r, unicode.Mn, unicode.Me)
+}
+
+func isFlag(r rune) bool { return r >= 0x1f1e6 && r <= 0x1f1ff }
+
+// flags counts the letters of flags a text ends with; two make one.
+func flags(s string) (n int) {
+	for {
+		r, size := utf8.DecodeLastRuneInString(s)
+		if !isFlag(r) {
+			return n
+		}
+		s = s[:len(s)-size]
+		n++
+	}
+}
+
+// begins reports whether a line begins a block of code.
+func begins(l string) bool {
+	l = strings.ToLower(strings.TrimSpace(l))
+	return strings.HasPrefix(l, fence) || strings.HasPrefix(l, orgBegin)
+}
+
+// ends reports whether a line ends the block that was begun so.
+func ends(l, begun string) bool {
+	l = strings.ToLower(strings.TrimSpace(l))
+	if strings.HasPrefix(begun, fence) {
+		return strings.HasPrefix(l, fence)
+	}
+	return l == strings.ToLower(fenceEnd(begun))
+}
+
+// fenceEnd is how a block ends that was begun so.
+func fenceEnd(begun string) string {
+	if strings.HasPrefix(begun, fence) {
+		return fence
+	}
+	kind, _, _ := strings.Cut(begun[len(orgBegin):], " ")
+	return orgEnd + kind
 }
 
 // fenceLine is how a block is opened again.
 func fenceLine(l string) string {
 	l = strings.TrimSpace(l)
+	if begins(l) && !strings.HasPrefix(l, fence) {
+		kind, rest, _ := strings.Cut(l, " ")
+		if short, cut := head(kind, len(orgBegin)+maxInfo); cut {
+			return short
+		}
+		language, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+		language, _ = head(language, maxInfo)
+		return strings.TrimSpace(kind + " " + language)
+	}
 	if short, _ := head(l, len(fence)+maxInfo); !strings.Contains(strings.TrimLeft(short, "`"), "`") {
 		return short
 	}

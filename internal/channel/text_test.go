@@ -49,15 +49,46 @@ func TestALongAnswerIsCutWhereItReadsWell(t *testing.T) {
 	}
 }
 
+func TestWhatBelongsTogetherIsNotCut(t *testing.T) {
+	link, code := "[[https://example.org/a path][a name with spaces]]", "`some code with spaces`"
+	astronaut := "👩🏽‍🚀"
+	for name, text := range map[string]string{
+		"links":          strings.Repeat("see "+link+" and ", 40),
+		"pieces of code": strings.Repeat("say "+code+" or ", 40),
+	} {
+		for i, p := range channel.Split(text, 256) {
+			if strings.Count(p, "[[") != strings.Count(p, "]]") || strings.Count(p, "`")%2 != 0 {
+				t.Errorf("%s: part %d falls apart: %q", name, i, p)
+			}
+		}
+	}
+	for name, cluster := range map[string]string{"a picture of several": astronaut, "a letter and its mark": "e\u0301", "a flag": "🇩🇪"} {
+		for i, p := range channel.Split(strings.Repeat(cluster, 200), 256) {
+			if strings.ReplaceAll(p, cluster, "") != "" {
+				t.Errorf("%s: part %d falls apart: %q", name, i, strings.ReplaceAll(p, cluster, ""))
+			}
+		}
+	}
+	block := "#+begin_src sh :results output\n" + strings.Repeat("echo something\n", 40) + "#+end_src"
+	parts := channel.Split("Look:\n"+block+"\nDone.", 300)
+	for i, p := range parts {
+		if strings.Count(p, "#+begin_src sh") != 1 || strings.Count(p, "#+end_src") != 1 || units(p) > 300 {
+			t.Errorf("part %d of %d is %q", i, len(parts), p)
+		}
+	}
+}
+
 // letters are a text without white space and fences, which is what cutting must
 // not change.
 func letters(s string) string {
-	s = strings.ReplaceAll(strings.ReplaceAll(s, "```go", ""), "```", "")
+	for _, mark := range []string{"```go", "```", "#+begin_src sh", "#+end_src"} {
+		s = strings.ReplaceAll(s, mark, "")
+	}
 	return strings.Join(strings.Fields(s), "")
 }
 
 func TestCuttingLosesNothingAndFits(t *testing.T) {
-	word := rapid.SampledFrom([]string{"a", "word", "über", "世界", "👩‍🚀👩‍🚀", " ", "\n", "\n\n", "\n```go\n", "\n```\n", "\t", strings.Repeat("long", 60), "`tick`"})
+	word := rapid.SampledFrom([]string{"a", "word", "über", "世界", "👩‍🚀👩‍🚀", " ", "\n", "\n\n", "\n```go\n", "\n```\n", "\n#+begin_src sh\n", "\n#+end_src\n", "[[a b][c d]]", "e\u0301", "🇩🇪", "\t", strings.Repeat("long", 60), "`tick`"})
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(word, 0, 400).Draw(t, "words"), "")
 		most := rapid.IntRange(128, 600).Draw(t, "most")

@@ -203,6 +203,10 @@ var table = []Setting{
 		Doc: "Where signal-cli listens: the path of its socket, or a loopback address and port. Run it as: signal-cli -a NUMBER daemon --tcp --receive-mode=manual.",
 	},
 	{
+		Key: "SIGNAL_CLI_PROGRAM", Kind: Path, Example: "/usr/bin/signal-cli", Group: groupChannels, field: channel("SIGNAL_CLI_PROGRAM"),
+		Doc: "The program signal-cli. Set, the daemon runs it while Signal is linked and starts it again when it ends. Unset, you run it yourself.",
+	},
+	{
 		Key: "DEFAULT_ACTUATOR", Kind: Choice, Default: "cli", Choices: []string{"cli", "tui"}, Group: groupLoop,
 		field: func(c *Config) any { return &c.DefaultActuator },
 		Doc:   "Where an answer goes that names no destination and came from none.",

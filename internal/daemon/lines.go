@@ -26,7 +26,10 @@ type Channels struct {
 	// Reread looks at the settings again, for what was linked or unlinked since;
 	// nil: that takes a restart. The secrets are those that must not leave.
 	Reread func() (get func(key string) string, secrets map[string]string, err error)
-	Delay  time.Duration // after the first failure of a call; 0 is the usual
+	// Keep runs a program a service needs beside it, and again when it ends, until
+	// the context does; nil: such programs are run by somebody else.
+	Keep  func(ctx context.Context, name string, argv []string)
+	Delay time.Duration // after the first failure of a call; 0 is the usual
 }
 
 // services are those there are. They are part of the vocabulary whether they are
@@ -55,6 +58,7 @@ type line struct {
 
 	// While it is linked; guarded by lines.mu.
 	channel channel.Channel
+	beside  []string           // a program that runs with it, nil for none
 	cut     context.CancelFunc // nil before the daemon runs
 	gone    chan struct{}      // closed when nothing of the connection is left
 }
@@ -119,7 +123,7 @@ func (d *Daemon) openGateways() error {
 		if !s.Linked(get) {
 			continue
 		}
-		c, err := s.Open(get)
+		c, beside, err := makeChannel(s, get)
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.Name, err)
 		}
@@ -127,9 +131,20 @@ func (d *Daemon) openGateways() error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.Name, err)
 		}
-		l.channel = c
+		l.channel, l.beside = c, beside
 	}
 	return nil
+}
+
+// makeChannel makes a channel, and says which program is to run beside it.
+func makeChannel(s channel.Service, get func(string) string) (c channel.Channel, beside []string, err error) {
+	if s.Beside != nil {
+		if beside, err = s.Beside(get); err != nil {
+			return nil, nil, err
+		}
+	}
+	c, err = s.Open(get)
+	return c, beside, err
 }
 
 // openLink makes the gateway of a service and adds it to the list.
@@ -166,7 +181,7 @@ func (d *Daemon) runGateways(ctx context.Context) (wait func()) {
 	d.lines.ctx = ctx
 	for _, l := range d.lines.list() {
 		d.runGateway(l)
-		d.connect(l, l.channel)
+		d.connect(l, l.channel, l.beside)
 	}
 	return func() {
 		d.lines.mu.Lock() // nothing is linked any more
@@ -187,13 +202,18 @@ func (d *Daemon) runGateway(l *line) {
 }
 
 // connect lets a gateway serve a channel; lines.mu is held.
-func (d *Daemon) connect(l *line, c channel.Channel) {
+func (d *Daemon) connect(l *line, c channel.Channel, beside []string) {
 	ctx, cut := context.WithCancel(d.lines.ctx)
 	gone := make(chan struct{})
-	l.channel, l.cut, l.gone = c, cut, gone
+	l.channel, l.beside, l.cut, l.gone = c, beside, cut, gone
 	d.log.Info("channel linked", "channel", l.service.Name)
 	d.lines.running.Go(func() {
 		defer close(gone)
+		var parts sync.WaitGroup
+		defer parts.Wait()
+		if beside != nil && d.s.Channels.Keep != nil {
+			parts.Go(func() { d.s.Channels.Keep(ctx, l.service.Name, beside) })
+		}
 		if err := l.gateway.Serve(ctx, c); err != nil && ctx.Err() == nil {
 			d.log.Error("a channel cannot be served", "channel", l.service.Name, "error", err)
 		}
@@ -210,7 +230,7 @@ func (d *Daemon) disconnect(l *line) {
 		l.cut()
 		<-l.gone
 	}
-	l.channel, l.cut, l.gone = nil, nil, nil
+	l.channel, l.beside, l.cut, l.gone = nil, nil, nil, nil
 	d.log.Info("channel unlinked", "channel", l.service.Name)
 }
 
@@ -236,10 +256,11 @@ func (d *Daemon) relink(name string, by proto.Origin) (linked bool, err error) {
 	}
 	d.watch.learn(secrets)
 	var c channel.Channel
+	var beside []string
 	event := sexp.Keyword("UNLINKED")
 	if service.Linked(get) {
 		event = "LINKED"
-		if c, err = service.Open(get); err != nil {
+		if c, beside, err = makeChannel(service, get); err != nil {
 			return false, err
 		}
 	}
@@ -259,7 +280,7 @@ func (d *Daemon) relink(name string, by proto.Origin) (linked bool, err error) {
 		}
 		d.runGateway(l)
 	}
-	d.connect(l, c)
+	d.connect(l, c, beside)
 	return true, nil
 }
 

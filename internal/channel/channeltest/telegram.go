@@ -74,6 +74,7 @@ type Telegram struct {
 	answers          []string // to touches
 	files            map[string][]byte
 	calls            map[string]int
+	menu             []string
 	hookURL          string
 	secret           string
 }
@@ -231,6 +232,13 @@ func (t *Telegram) Waiting() int {
 	return len(t.updates)
 }
 
+// Menu are the words in people's menus.
+func (t *Telegram) Menu() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.menu)
+}
+
 // Hook is the webhook that was set, and its secret.
 func (t *Telegram) Hook() (url, secret string) {
 	t.mu.Lock()
@@ -352,6 +360,18 @@ func (t *Telegram) call(r *http.Request, method string, p map[string]any) (int, 
 	switch method {
 	case "getMe":
 		return good(map[string]any{"id": botID, "is_bot": true, "first_name": "Bot", "username": BotName, "can_join_groups": true})
+	case "setMyCommands":
+		list, _ := p["commands"].([]any)
+		t.menu = nil
+		for _, x := range list {
+			c, _ := x.(map[string]any)
+			word, _ := c["command"].(string)
+			if what, _ := c["description"].(string); word == "" || len(word) > 32 || strings.Trim(word, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" || what == "" || len(what) > 256 {
+				return bad("BOT_COMMAND_INVALID")
+			}
+			t.menu = append(t.menu, word)
+		}
+		return good(true)
 	case "deleteWebhook":
 		t.hookURL = ""
 		return good(true)
