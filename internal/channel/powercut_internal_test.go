@@ -85,6 +85,6 @@ func TestMessagesSurviveAPowerCut(t *testing.T) {
 			}
 			return st.close()
 		},
-		Again: 12,
+		Again: 2,
 	})
 }

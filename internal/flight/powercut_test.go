@@ -95,7 +95,7 @@ func TestPlansSurviveAPowerCut(t *testing.T) {
 			}
 			return l.Close()
 		},
-		Again: 16,
+		Again: 2,
 	})
 }
 

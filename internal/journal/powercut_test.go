@@ -56,6 +56,6 @@ func TestNothingAcknowledgedIsLostToAPowerCut(t *testing.T) {
 			}
 			return nil
 		},
-		Again: 20,
+		Again: 2,
 	})
 }

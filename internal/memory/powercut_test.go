@@ -83,6 +83,6 @@ func TestAfterAPowerCutEachTransactionIsWholeOrAbsent(t *testing.T) {
 			}
 			return s.Close()
 		},
-		Again: 3,
+		Again: 2,
 	})
 }

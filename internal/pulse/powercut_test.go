@@ -90,7 +90,7 @@ func TestEveryDueTimeIsAccountedForAfterAPowerCut(t *testing.T) {
 			}
 			return p.Close()
 		},
-		Again: 4,
+		Again: 2,
 	})
 }
 

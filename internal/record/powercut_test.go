@@ -65,6 +65,6 @@ func TestWhatWasAppendedDurablySurvivesAPowerCut(t *testing.T) {
 			}
 			return f.Close()
 		},
-		Again: 16,
+		Again: 2,
 	})
 }

@@ -64,6 +64,6 @@ func TestAVaultOpensAfterAPowerCut(t *testing.T) {
 			}
 			return nil
 		},
-		Again: 4,
+		Again: 2,
 	})
 }
