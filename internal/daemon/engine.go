@@ -137,13 +137,31 @@ func readTape(path string) ([]llm.Exchange, error) {
 	}
 }
 
-func appendJSON(f *os.File, v any) error {
+// A growing file is what appendJSON needs of an *os.File.
+type growing interface {
+	io.Writer
+	Stat() (fs.FileInfo, error)
+	Truncate(size int64) error
+}
+
+// appendJSON adds a line, whole or not at all: of a line that did not fit on the
+// disk nothing stays, since what is added later would be part of it.
+func appendJSON(f growing, v any) error {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(append(raw, '\n'))
-	return err
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if n, err := f.Write(append(raw, '\n')); err != nil {
+		if n > 0 {
+			err = errors.Join(err, f.Truncate(st.Size()))
+		}
+		return err
+	}
+	return nil
 }
 
 // readCosts returns this month's entries of the ledger. A last line that a crash

@@ -92,10 +92,10 @@ type Ledger struct {
 	caps Caps
 	save func(Entry) error // may be nil
 
-	mu     sync.Mutex // guards what follows
-	past   []Entry    // of this month, oldest first
-	held   []*hold
-	broken error // the record cannot be written, so nothing more is spent
+	mu      sync.Mutex // guards what follows
+	past    []Entry    // of this month, oldest first
+	held    []*hold
+	unsaved []Entry // which the record has not taken; while there are any, nothing more is spent
 }
 
 // A hold is money set aside for a call that is under way.
@@ -113,8 +113,8 @@ func (l *Ledger) reserve(model string, p Purpose, most USD, now time.Time) (*hol
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if most > 0 {
-		if l.broken != nil {
-			return nil, fmt.Errorf("the cost ledger cannot be written, so nothing is spent: %w", l.broken)
+		if err := l.saveLocked(); err != nil {
+			return nil, fmt.Errorf("the cost ledger cannot be written, so nothing is spent: %w", err)
 		}
 		if err := l.checkLocked(p, most, now); err != nil {
 			return nil, err
@@ -180,10 +180,20 @@ func (l *Ledger) settle(h *hold, u Usage, cost USD, class Class) {
 	}
 	l.past = append(l.past, e)
 	if l.save != nil {
-		if err := l.save(e); err != nil && l.broken == nil {
-			l.broken = err
+		l.unsaved = append(l.unsaved, e)
+		_ = l.saveLocked() // tried again before anything more is spent
+	}
+}
+
+// saveLocked saves what has not been, also what an earlier attempt could not: a disk
+// that was full has room again some time.
+func (l *Ledger) saveLocked() error {
+	for ; len(l.unsaved) > 0; l.unsaved = l.unsaved[1:] {
+		if err := l.save(l.unsaved[0]); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // Entries returns the calls of this month, oldest first.
