@@ -206,8 +206,9 @@ func (w *world) calm(ctx context.Context) {
 		w.t.Error(err)
 	}
 	w.term(ctx, nil) // shuts nobody out any more
-	for !w.up(ctx) {
-		if !rest(ctx, 50*time.Millisecond) {
+	for end := w.now() + patience; !w.up(ctx); rest(ctx, 50*time.Millisecond) {
+		if w.now() > end {
+			w.books.wrong("when nothing was broken any more, the daemon did not come up within %v", patience)
 			return
 		}
 	}
