@@ -3,6 +3,7 @@ GO       ?= go
 BIN      := bin/passepartout
 TOOL      = $(GO) tool -modfile=tools/go.mod
 SHARED   ?= ../shared
+PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 FUZZTIME ?= 60s
 SOAK     ?= 20m
 SOAKFAULTS ?= 500
@@ -69,15 +70,14 @@ cover: ## report test coverage by package
 	$(GO) test -short -cover ./... | awk '/coverage:/ {print $$5, $$2}' | sort -rn
 
 release: build ## static, reproducible binaries for four systems, with checksums, SBOMs and manual pages
-	@rm -rf dist && mkdir -p dist/man && for os in linux darwin; do for arch in amd64 arm64; do \
-	  out=dist/passepartout-$$os-$$arch; \
+	@rm -rf dist && mkdir -p dist/man && for platform in $(PLATFORMS); do \
+	  os=$${platform%/*} arch=$${platform#*/}; out=dist/passepartout-$$os-$$arch; \
 	  CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch GOFLAGS= $(GO) build -trimpath -buildvcs=true -ldflags '-s -w -buildid=' -o $$out ./cmd/passepartout || exit 1; \
 	  $(BIN) sbom $$out > $$out.spdx.json || exit 1; \
-	done; done; $(BIN) man dist/man && cd dist && sha256sum passepartout-* | tee SHA256SUMS
+	done; $(BIN) man dist/man && cd dist && sha256sum passepartout-* man/* > SHA256SUMS && grep ' passepartout-' SHA256SUMS
 
-reproduce: ## build the release twice and compare
-	@$(MAKE) -s release >/dev/null && cp dist/SHA256SUMS .SHA256SUMS && \
-	$(MAKE) -s release >/dev/null && cmp dist/SHA256SUMS .SHA256SUMS && rm .SHA256SUMS && echo "both builds are the same"
+reproduce: ## build the release of this commit in two clones that share no path, cache or environment, and compare
+	@GO="$(GO)" .ci/reproduce "$(PLATFORMS)"
 
 deps: ## install the system programs the tests use
 	@missing=; for p in $(PACKAGES); do dpkg -s $$p >/dev/null 2>&1 || missing="$$missing $$p"; done; \

@@ -101,3 +101,44 @@ func TestWordsOfThePlainPromptAreCommands(t *testing.T) {
 		}
 	}
 }
+
+// designed are the commands the design names, but for hook, mcp and mcp-proxy, which
+// wait for the guard of other agents.
+const designed = `chat, tui, daemon, send, approvals, approve, deny, why, journal tail, journal verify, journal replay, check,
+policy test, policy replay, policy diff, rules, memory find, memory show, memory history, memory undo, memory redo, memory rewind, agenda,
+recall, context, org dump, org lint, skill list, skill new, skill test, skill reload, skill install, lisp, schedule,
+gateway list, gateway link, gateway unlink, gateway pair, vault set, vault get, vault list, vault rotate, config get, config set, config list,
+setup, doctor, backup, restore, service install, service uninstall, acp, completion bash, completion zsh, completion fish, version, import, export`
+
+// Every command the design names is there, with help that has an example, --json,
+// completion and a manual page.
+func TestEveryDesignedCommandIsWhole(t *testing.T) {
+	for name := range strings.SplitSeq(designed, ",") {
+		words := strings.Fields(name)
+		path := strings.Join(words, " ")
+		out := &bytes.Buffer{}
+		a := &app{in: strings.NewReader(""), out: out, errw: &bytes.Buffer{}, environ: []string{"HOME=" + t.TempDir()}}
+		root := a.root()
+		c, rest, err := root.Find(words)
+		if err != nil || len(rest) > 0 || c == root || c.Hidden {
+			t.Errorf("there is no command %s: %v", path, err)
+			continue
+		}
+		if c.Example == "" || !strings.Contains(c.Example, "passepartout "+words[0]) && words[0] != "chat" {
+			t.Errorf("%s: its help has no example of it: %q", path, c.Example)
+		}
+		if c.InheritedFlags().Lookup("json") == nil {
+			t.Errorf("%s knows no --json", path)
+		}
+		var page bytes.Buffer
+		if err := manPage(&page, c); err != nil || !strings.Contains(page.String(), ".SH EXAMPLES\n") {
+			t.Errorf("%s: its manual page: %v", path, err)
+		}
+		root.SetArgs(append(append([]string{"__complete"}, words...), "--"))
+		root.SetOut(out)
+		root.SetErr(&bytes.Buffer{})
+		if err := root.Execute(); err != nil || !strings.Contains(out.String(), "--json") {
+			t.Errorf("%s: completing its flags: %v: %s", path, err, out)
+		}
+	}
+}

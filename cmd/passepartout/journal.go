@@ -35,7 +35,9 @@ func (a *app) journalCommand() *cobra.Command {
 		Use: "verify", Short: "Check the hash chain from the first entry to the last", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return a.journalVerify() },
 	}
-	c.AddCommand(tail, verify)
+	replay := a.policyReplayCommand() // the same under the name of what it reads
+	replay.Example = "  passepartout journal replay --verify\n  passepartout journal replay --since 30d --policy new-rules.org"
+	c.AddCommand(tail, verify, replay)
 	return c
 }
 

@@ -16,8 +16,9 @@ import (
 // its own with the demo memex.
 type terminal struct {
 	*testing.T
-	dir string
-	env []string
+	dir   string
+	env   []string
+	looks int // how often it is looked at the screen before giving up
 }
 
 func newTerminal(t *testing.T, w, h int, env ...string) *terminal {
@@ -40,7 +41,7 @@ func bareTerminal(t *testing.T, env ...string) *terminal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &terminal{T: t, dir: dir, env: append([]string{
+	x := &terminal{T: t, dir: dir, looks: 600, env: append([]string{
 		"HOME=" + filepath.Join(dir, "home"), "TMPDIR=" + dir, "XDG_RUNTIME_DIR=" + dir,
 		"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "TERM=tmux-256color", "COLORTERM=truecolor",
 	}, env...)}
@@ -111,7 +112,7 @@ func (x *terminal) gone(text string) {
 func (x *terminal) until(what string, ok func(screen string) bool) {
 	x.Helper()
 	var got string
-	for range 600 {
+	for range x.looks {
 		if got = x.screen(); ok(got) {
 			return
 		}
@@ -250,7 +251,7 @@ func TestTheTerminalClientOutlivesItsDaemon(t *testing.T) {
 // so looks until something is so.
 func (x *terminal) so(ok func() bool) {
 	x.Helper()
-	for range 600 {
+	for range x.looks {
 		if ok() {
 			return
 		}

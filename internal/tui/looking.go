@@ -51,7 +51,7 @@ func elsewhere() []command {
 		{"setup", "the first settings", "`passepartout setup` asks for them, in a shell: what it writes is not the agent's to write."},
 		{"config", "settings", "`passepartout config list` and `config set`, in a shell: settings are not the agent's to write."},
 		{"doctor", "what is wrong with the installation", "`passepartout doctor` looks, in a shell; `--fix` mends what it can."},
-		{"mcp", "tools of other programs", "`passepartout mcp-proxy` puts the gates before a server's tools, `passepartout mcp` offers ours to other programs. Both are started in a shell."},
+		{"mcp", "tools of other programs", "Servers of the Model Context Protocol are not connected here. Editors join by `passepartout acp`; new tools are skills, which /skills lists."},
 		{"audit", "the record of everything that was decided", "`passepartout journal verify` proves the record whole, `journal tail` shows it; /why ID explains one action."},
 		{"skill-load", "load a skill", "Skills are loaded when their file changes. `passepartout skill install` and `skill test` are in a shell; /skills shows what is loaded."},
 		{"commit", "save", "There is nothing to save: notes are on disk when the answer comes, with their history. /changes lists it."},

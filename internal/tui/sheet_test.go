@@ -247,7 +247,7 @@ func TestTabAsksTheDaemonForFilesAndNodes(t *testing.T) {
 // Names the ancestor had, and those people know from its neighbours.
 func TestEveryNamePeopleExpectAnswers(t *testing.T) {
 	for name := range strings.FieldsSeq("help exit quit clear eval focus scope unfocus approve deny reconnect search why identity tags cost undo redo sessions resume rewind context sidebar setup status config commit skill-load theme audit" +
-		" model models compact new permissions mcp skills doctor init agenda memory jobs rules") {
+		" model models compact new permissions mcp skills doctor init agenda memory jobs rules history changes") {
 		s := newScreen(t, 100, 40)
 		s.Sent()
 		s.say("/" + name)
