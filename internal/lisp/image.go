@@ -26,6 +26,7 @@ package lisp
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -683,6 +684,19 @@ func Nth(list Value, n int) Value {
 		return Nil
 	}
 	return c.car
+}
+
+// Pairs are the keys and values of a property list, as far as it is one.
+func Pairs(plist Value) iter.Seq2[Value, Value] {
+	return func(yield func(k, v Value) bool) {
+		for c, ok := plist.(*Cons); ok; {
+			rest, more := c.cdr.(*Cons)
+			if !more || !yield(c.car, rest.car) {
+				return
+			}
+			c, ok = rest.cdr.(*Cons)
+		}
+	}
 }
 
 // IsNil reports whether v is NIL or was not given.

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -98,6 +99,10 @@ func (j *jail) host() []lisp.Builtin {
 			},
 		},
 		{
+			Name: "passepartout-host:otherwise-spelled", Usage: "(passepartout-host:otherwise-spelled plist key)",
+			Doc: "the value of a key that is written in other letters, as a string or a plain symbol", Fn: otherwiseSpelled,
+		},
+		{
 			Name: "passepartout-host:new-id", Usage: "(passepartout-host:new-id)", Needs: randomCap,
 			Doc: "a random id", Fn: newID,
 		},
@@ -110,6 +115,20 @@ func (j *jail) host() []lisp.Builtin {
 			Doc: "true: what is injected reaches the agent, as signals and proposals", Fn: func(*lisp.Thread, []lisp.Value) (lisp.Value, error) { return lisp.Int(1), nil },
 		},
 	}
+}
+
+// otherwiseSpelled computes and has no power; most messages pass it many times.
+func otherwiseSpelled(_ *lisp.Thread, a []lisp.Value) (lisp.Value, error) {
+	want, ok := lisp.Text(a[1])
+	if !ok {
+		return nil, errors.New("a key is a symbol or a string")
+	}
+	for k, v := range lisp.Pairs(a[0]) {
+		if name, ok := lisp.Text(k); ok && len(name) == len(want) && !lisp.IsNil(v) && strings.EqualFold(name, want) {
+			return v, nil
+		}
+	}
+	return lisp.Nil, nil
 }
 
 var errNoMemory = errors.New("there is no memex here")

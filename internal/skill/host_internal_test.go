@@ -3,13 +3,14 @@ package skill
 import (
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
 // TestEveryHostFunctionNeedsACapability lists all a jail can reach in Go, so that a
-// new power is a change of this test. One gives none: a program may know what it is
-// run for.
+// new power is a change of this test. Two give none: a program may know what it is
+// run for, and look through its own lists faster.
 func TestEveryHostFunctionNeedsACapability(t *testing.T) {
 	want := map[string]string{
 		"passepartout-host:lookup-object":          "memory",
@@ -21,9 +22,10 @@ func TestEveryHostFunctionNeedsACapability(t *testing.T) {
 		"passepartout-host:journal-entries":        "journal",
 		"passepartout-host:may-signal":             "signals",
 		"passepartout-host:judging-p":              "",
+		"passepartout-host:otherwise-spelled":      "",
 	}
 	for _, b := range newJail(Options{}).host() {
-		if got := strings.Join(capWords(b.Needs), " "); got != want[b.Name] || got == "" && b.Name != "passepartout-host:judging-p" {
+		if got := strings.Join(capWords(b.Needs), " "); got != want[b.Name] || got == "" && !slices.Contains([]string{"passepartout-host:judging-p", "passepartout-host:otherwise-spelled"}, b.Name) {
 			t.Errorf("%s needs %q, want %q", b.Name, got, want[b.Name])
 		}
 		delete(want, b.Name)

@@ -139,16 +139,7 @@ judge. Needs the capability :signals; a gate never has it."
 
 (defun proto-get (plist key)
   "The value of a key, whichever way it is written: a keyword in capitals or small letters, a string, a plain symbol."
-  (or (getf plist key)
-      (let ((small (find-symbol (string-downcase (string key)) :keyword)))
-        (and small (getf plist small)))
-      (loop for rest on plist by #'cddr
-            unless (keywordp (car rest))
-              do (when (and (or (symbolp (car rest)) (stringp (car rest))) (string-equal (car rest) key))
-                   (return (cadr rest))))
-      (unless (keywordp key)
-        (let ((capital (find-symbol (string-upcase (string key)) :keyword)))
-          (and capital (getf plist capital))))))
+  (or (getf plist key) (passepartout-host:otherwise-spelled plist key)))
 
 (defun validate-communication-protocol-schema (message)
   "T for a property list with one of the five types; anything else is an error."
