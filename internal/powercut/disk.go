@@ -78,8 +78,10 @@ func (o *op) String() string {
 			return "sync everything"
 		}
 		return fmt.Sprintf("sync %s", cmp.Or(o.said, "."))
+	case opMark:
+		return fmt.Sprintf("promise %q", o.text)
 	}
-	return fmt.Sprintf("promise %q", o.text)
+	return string(o.kind)
 }
 
 // A trace is what was seen, in order.

@@ -149,16 +149,24 @@ func checkUndo(s *undo.Store, root, was, is, last string) error {
 			return err
 		}
 		// What was cut off in the middle comes back as far as it had come.
-		if now, err := contents(root); err != nil || now != is && !e.Interrupted {
-			return fmt.Errorf("redone it is %s, %v", now, err)
+		now, err := contents(root)
+		if err == nil && now != is && !e.Interrupted {
+			err = fmt.Errorf("redone it is %s", now)
+		}
+		if err != nil {
+			return err
 		}
 		return s.Undo(e.ID)
 	}
 	if err := s.Undo(e.ID); err != nil {
 		return err
 	}
-	if now, err := contents(root); err != nil || now != was {
-		return fmt.Errorf("undone it is %s, %v", now, err)
+	now, err := contents(root)
+	if err == nil && now != was {
+		err = fmt.Errorf("undone it is %s", now)
+	}
+	if err != nil {
+		return err
 	}
 	return s.Redo(e.ID)
 }
