@@ -252,6 +252,38 @@ func TestADisobedientModelIsHeldToTheGuideItFollows(t *testing.T) {
 	}
 }
 
+// TestAGuideHoldsThroughARestart ends the daemon while a turn that follows a guide waits
+// for a person: the turn goes on in the next, and is still held to the guide.
+func TestAGuideHoldsThroughARestart(t *testing.T) {
+	why := "This is the next step of the task."
+	m := newModel(t, inTurn(
+		call("read-guide", map[string]any{"name": "careful", "explanation": why}, 1),
+		call("memory-search", map[string]any{"query": "boards", "explanation": why}, 1),
+		call("capture", map[string]any{"title": "Buy screws", "explanation": why}, 1),
+		speak("Done.")))
+	s := m.cloud(withSkills(t))
+	writeSkill(t, filepath.Join(s.SkillsDir, "careful", "SKILL.md"), "---\nname: careful\ndescription: how to be careful\nallowed-tools: memory-search\n---\nGo on.\n")
+	writeSkill(t, filepath.Join(s.MemexDir, "system/permissions.org"), "| tool | level |\n|---+---|\n| memory-search | ask |\n| * | allow |\n")
+	h := open(t, s)
+	if r := h.connect().request(say("main", "Put the boards in order.")); r.Payload.Word("STATUS") != "PENDING" && r.Payload.Word("STATUS") != "SUSPENDED" {
+		t.Fatalf("the turn does not wait: %s", r.Payload)
+	}
+	h.close()
+	p := open(t, s).connect()
+	tokens := p.pending()
+	if len(tokens) != 1 {
+		t.Fatalf("waiting: %q", tokens)
+	}
+	p.request(answerMessage(tokens[0], "APPROVED"))
+	for deadline := time.Now().Add(20 * time.Second); len(m.heard()) < 4 && time.Now().Before(deadline); { // what it was refused comes before its last call
+		time.Sleep(5 * time.Millisecond)
+	}
+	p.tool("capture", sexp.P(sexp.Keyword("TITLE"), "anything")) // takes all rulings to the disk
+	if got := outside(t, s); got != 1 {
+		t.Errorf("%d rulings say guide.outside, want 1; the model heard %d times", got, len(m.heard()))
+	}
+}
+
 // plan proposes a step outside the guide among others.
 func plan(why string) http.HandlerFunc {
 	step := map[string]any{"tool": "capture", "args": map[string]any{"title": "Buy screws"}, "explanation": why}
