@@ -168,6 +168,22 @@ func TestProofsSayOnlyWhatThisRunMeasured(t *testing.T) {
 	}
 }
 
+func TestWhatFailedSaysItsLastWords(t *testing.T) {
+	long := strings.Repeat("a line\n", 100) + "why it failed\n"
+	for name, o := range map[string]outcome{
+		"a test":    {tests: map[string]testResult{"TestA": {"pass", "fine\n"}, "TestB": {"fail", long}}},
+		"a command": {out: long, err: errors.New("exit status 1")},
+	} {
+		got := o.complaints()
+		if !strings.HasSuffix(got, "    | why it failed\n") || strings.Count(got, "\n") != 15 || strings.Contains(got, "fine") {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	if got := (outcome{out: long, tests: map[string]testResult{"TestA": {"pass", long}}}).complaints(); got != "" {
+		t.Errorf("nothing failed, and it says %q", got)
+	}
+}
+
 func TestAPromiseStandsAsItsWorstProof(t *testing.T) {
 	p := promise{7, "claim", "bar", []proof{passing("p", "^TestA$"), passing("p", "^TestB$")}}
 	j := p.shown[0].job.named()

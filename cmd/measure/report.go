@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -144,7 +145,7 @@ func (r report) run(ctx context.Context, jobs []job) map[string]outcome {
 		} else if o.err != nil {
 			state = o.err.Error()
 		}
-		fmt.Fprintf(r.bench.talk, "measure: %-60s %6s  %s\n", j.name, o.took.Round(time.Second), state)
+		fmt.Fprintf(r.bench.talk, "measure: %-60s %6s  %s\n%s", j.name, o.took.Round(time.Second), state, o.complaints())
 	}
 	var others []job
 	for _, j := range jobs {
@@ -208,6 +209,25 @@ func (r report) job(ctx context.Context, j job) outcome {
 	}
 	out, err := command(ctx, limit, j.env, j.argv)
 	return outcome{out: string(out), err: err}
+}
+
+// complaints are the last words of what failed, for whoever looks into it.
+func (o outcome) complaints() string {
+	last := func(text string) string {
+		const most = 15
+		lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+		return "    | " + strings.Join(lines[max(0, len(lines)-most):], "\n    | ") + "\n"
+	}
+	if o.err != nil && o.out != "" {
+		return last(o.out)
+	}
+	said := ""
+	for _, name := range slices.Sorted(maps.Keys(o.tests)) {
+		if t := o.tests[name]; t.status == "fail" {
+			said += last(t.log)
+		}
+	}
+	return said
 }
 
 // readTests reads what go test -json prints, by test of the top level: what its
