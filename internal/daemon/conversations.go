@@ -309,6 +309,11 @@ func (c *conversations) where(ctx context.Context, session string, now bool) ([]
 // read returns a session's entries, oldest first: the last ones, as many segments of
 // them as are enough. A damaged segment that would have to be read is an error.
 func (c *conversations) read(ctx context.Context, session string, now bool, enough func([]journal.Entry) bool) ([]journal.Entry, error) {
+	if c.busy(ctx) {
+		if all, ok := c.recent(ctx, session, enough); ok {
+			return all, nil
+		}
+	}
 	finds, err := c.where(ctx, session, now)
 	if err != nil {
 		return nil, err
@@ -327,6 +332,38 @@ func (c *conversations) read(ctx context.Context, session string, now bool, enou
 		}
 	}
 	return all, nil
+}
+
+// indexPatience is how long the index is waited for before the end of the journal is read
+// without it.
+const indexPatience = 300 * time.Millisecond
+
+// busy reports whether the index is being made, which takes long when there was none
+// for a long journal.
+func (c *conversations) busy(ctx context.Context) bool {
+	wait, cancel := context.WithTimeout(ctx, indexPatience)
+	defer cancel()
+	if c.begin(wait) != nil {
+		return true
+	}
+	c.end()
+	return false
+}
+
+// recent looks for a session at the end of the journal, where the conversations are
+// that somebody would go on with. It is not ok when that is not enough.
+func (c *conversations) recent(ctx context.Context, session string, enough func([]journal.Entry) bool) (all []journal.Entry, ok bool) {
+	last, err := journal.Segments(c.dir)
+	for number := last; err == nil && number > max(0, last-2); number-- {
+		var part []journal.Entry
+		if part, err = c.segment(ctx, number, session); err != nil {
+			break // the index will tell what is wrong with it
+		}
+		if all = append(part, all...); enough(all) {
+			return all, true
+		}
+	}
+	return nil, false
 }
 
 // segment reads the entries of a session in one segment. What came of a ruling named

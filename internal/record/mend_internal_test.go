@@ -28,7 +28,7 @@ func TestAFileThatFoundNoRoomGoesOnAfterItsLastWholeRecord(t *testing.T) {
 		}
 		f.fault = &os.PathError{Op: "write", Path: path, Err: cause}
 		err = f.Append(true, two)
-		if mended := cause != syscall.EIO; mended != (err == nil) || !mended && !errors.Is(err, cause) {
+		if mended := !errors.Is(cause, syscall.EIO); mended != (err == nil) || !mended && !errors.Is(err, cause) {
 			t.Fatalf("after %v: %v", cause, err)
 		}
 		if err != nil {
