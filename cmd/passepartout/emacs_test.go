@@ -161,6 +161,22 @@ func TestTheEmacsClientAgainstTheRealDaemon(t *testing.T) {
 	}
 }
 
+// Emacs has one thread: a client that waits in it, or asks from a filter, holds up
+// whoever types.
+func TestTheEmacsClientHasNothingToWaitWith(t *testing.T) {
+	for _, name := range []string{"passepartout.el", "passepartout-wire.el"} {
+		raw, err := os.ReadFile(filepath.Join("..", "..", "emacs", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, wait := range []string{"accept-process-output", "sleep-for", "sit-for", "call-process", "process-file", "shell-command", "url-retrieve-synchronously", "(while t"} {
+			if strings.Contains(string(raw), wait) {
+				t.Errorf("%s uses %s", name, wait)
+			}
+		}
+	}
+}
+
 func TestTheEmacsClientCompilesWithoutWarningsAndItsDocumentationIsInOrder(t *testing.T) {
 	c := exec.Command(emacsOf(t), "-Q", "--batch", "-L", filepath.Join("..", "..", "emacs"), "-l", filepath.Join("..", "..", "emacs", "test", "lint.el"))
 	out, err := c.CombinedOutput()

@@ -302,6 +302,32 @@
   "The buffer of a change to review, or nil."
   (seq-find (lambda (b) (string-prefix-p "*passepartout review" (buffer-name b))) (buffer-list)))
 
+(ert-deftest passepartout-test-focus-is-off-until-asked-for-and-a-place-is-said-once ()
+  (passepartout-test-in "main"
+    (let* ((path (passepartout-test-file "notes/wink.org" "* One\n:PROPERTIES:\n:ID: wink-1\n:END:\nline\nline\n* Two\n:PROPERTIES:\n:ID: wink-2\n:END:\n"))
+           (said 0)
+           (count (lambda (m &rest _)
+                    (when (eq :point-update (plist-get (plist-get m :payload) :sensor)) (cl-incf said)))))
+      (advice-add 'passepartout-wire-request :before count)
+      (unwind-protect
+          (with-current-buffer (find-file-noselect path)
+            (goto-char (point-min))
+            (passepartout--look)
+            (should (= 0 said))
+            (should-not passepartout--focus-timer)
+            (passepartout-focus-mode 1)
+            ;; It waits until nothing was typed for a while.
+            (should (memq passepartout--focus-timer timer-idle-list))
+            (dotimes (_ 20) (passepartout--look) (forward-char))
+            (should (= 1 said))
+            (search-forward "* Two")
+            (passepartout--look)
+            (should (= 2 said))
+            (passepartout-focus-mode -1)
+            (should-not passepartout--focus-timer)
+            (kill-buffer))
+        (advice-remove 'passepartout-wire-request count)))))
+
 (ert-deftest passepartout-test-the-agent-inserts-when-it-is-accepted ()
   (passepartout-test-in "insert"
     (let ((path (passepartout-test-file "notes/list.org" "* List\n- milk\n")))

@@ -104,6 +104,9 @@ func TestSignalStrangersAreNotHeard(t *testing.T) {
 }
 
 func TestSignalComesBackHoweverItWentAway(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for what went away: run by make test")
+	}
 	w := newSignalWorld(t)
 	var mute atomic.Bool
 	w.signal.Mute = func(string) bool { return mute.Load() }
