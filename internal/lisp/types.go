@@ -21,6 +21,9 @@ func (th *Thread) typep(v, typ Value) bool {
 		if c.typ != nil {
 			return th.typep(v, th.expandType(c.typ, list(t)))
 		}
+		if t.pkg != nil && th.pkgTable(t.pkg).library { // nothing here is of a type of a library that is not
+			return false
+		}
 		th.fail(classSimpleError, "unknown type specifier: %s", th.show(typ))
 	case *Cons:
 		return th.typepCompound(v, t)

@@ -199,3 +199,46 @@ func TestAGuideCanOnlyNarrow(t *testing.T) {
 		}
 	}
 }
+
+// TestIdiomsOfRealFilesLoad loads a file that does what real ones do at their top: make a
+// package, require systems, declaim, export, name libraries in functions nobody calls.
+func TestIdiomsOfRealFilesLoad(t *testing.T) {
+	l, err := skill.Open(skill.Options{Dir: "testdata/idioms", Grants: filepath.Join(t.TempDir(), "grants"), Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, ok := l.Set().Find("idioms")
+	if !ok || len(l.Set().Problems) != 1 || !strings.Contains(l.Set().Problems[0].Error(), "it is in force without") {
+		t.Fatalf("problems %v", l.Set().Problems)
+	}
+	if v := k.Gate().Check(say(t, "hi"), facts()); v.Decision != gate.Allow {
+		t.Errorf("got %+v", v)
+	}
+	if got := l.Set().Mandates(facts().Signal); len(got) != 1 || got[0] != "be kind" {
+		t.Errorf("told %q", got)
+	}
+	if got, err := l.Set().CallTool("idioms-tool", sexp.P(sexp.Keyword("TEXT"), "x")); err != nil || got.Text != "x" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	for form, want := range map[string]string{
+		`(idioms-twice 21)`:       "42",
+		`(idioms-regs "a=b")`:     `("a" "b")`,
+		`(idioms-fmt t)`:          "\"yes 00042          r|K abc  1, 2 three\n\"",
+		`(idioms-net "http://x")`: ":FAILED",
+		`(handler-case (idioms-path) (error () :refused))`:                              ":REFUSED",
+		`(idioms-run '(:a 1) nil)`:                                                      "(:A 1)",
+		`(funcall (gethash "a" *idioms-table*) 4)`:                                      "8",
+		`(idiom-value (make-idiom "n" 7))`:                                              "7",
+		`(princ-to-string (make-instance 'idiom-object :name "n"))`:                     `"#<IDIOM-OBJECT n>"`,
+		`(handler-case (error 'idiom-error :text "t") (error (c) (princ-to-string c)))`: `"idiom: t"`,
+		`(handler-case (idioms-later) (undefined-function () :undefined))`:              ":UNDEFINED",
+		`(handler-case (idioms-exit) (error () :refused))`:                              ":REFUSED",
+		`(handler-case (idioms-time) (error () :refused))`:                              ":REFUSED",
+		`(list (idioms-count) (idioms-count))`:                                          "(1 2)",
+	} {
+		got, err := l.Set().Eval(context.Background(), "idioms", "(in-package :opencortex.skills.idioms) "+form)
+		if err != nil || want != "" && (len(got.Values) != 1 || got.Values[0] != want) {
+			t.Errorf("%s: got %q, %v, want %q", form, got.Values, err, want)
+		}
+	}
+}

@@ -103,6 +103,10 @@ func (j *jail) host() []lisp.Builtin {
 			Doc: "the value of a key that is written in other letters, as a string or a plain symbol", Fn: otherwiseSpelled,
 		},
 		{
+			Name: "cl:require", Usage: "(require name &optional where)",
+			Doc: "nothing to do: what there is of libraries is loaded", Fn: func(*lisp.Thread, []lisp.Value) (lisp.Value, error) { return lisp.Nil, nil },
+		},
+		{
 			Name: "passepartout-host:new-id", Usage: "(passepartout-host:new-id)", Needs: randomCap,
 			Doc: "a random id", Fn: newID,
 		},

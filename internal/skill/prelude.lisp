@@ -8,6 +8,7 @@
 (defpackage :passepartout
   (:use :cl)
   (:nicknames :opencortex :org-agent)
+  (:import-from :uiop #:getenv)
   (:export
    #:defskill #:def-cognitive-tool #:register-actuator #:register-probabilistic-backend
    #:register-pre-reason-handler #:register-hook #:defhook #:harness-log #:proto-get #:inject-stimulus #:stimulus-inject #:propose
@@ -44,10 +45,10 @@
 
 (defmacro defskill (name &rest fields &key priority trigger probabilistic deterministic mandate
                                         dependencies capabilities system-prompt-augment neuro symbolic)
-  "Says what the skill of this file does; see docs/skills.md. :NEURO and :SYMBOLIC are older words for
-:PROBABILISTIC and :DETERMINISTIC."
-  (declare (ignore priority trigger probabilistic deterministic mandate dependencies capabilities system-prompt-augment))
-  `(push (list :name ',name ,@fields
+  "Says what the skill of this file does; see docs/skills.md. :NEURO, :SYMBOLIC and :SYSTEM-PROMPT-AUGMENT are
+older words for :PROBABILISTIC, :DETERMINISTIC and :MANDATE."
+  (declare (ignore priority trigger probabilistic deterministic dependencies capabilities))
+  `(push (list :name ',name ,@fields ,@(and system-prompt-augment (not mandate) `(:mandate ,system-prompt-augment))
                ,@(and neuro `(:probabilistic ,neuro)) ,@(and symbolic `(:deterministic ,symbolic)))
          *registered*))
 
@@ -104,10 +105,6 @@ judge. Needs the capability :signals; a gate never has it."
   (inject-stimulus action))
 
 (defun kernel-log (control &rest arguments) (apply #'harness-log control arguments))
-
-(defun getenv (name)
-  "NIL: the environment is the host's."
-  (uiop:getenv name))
 
 (defun snapshot-memory ()
   "Nothing to do: the memory keeps every version by itself."
