@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -202,7 +203,13 @@ func TestAPromiseStandsAsItsWorstProof(t *testing.T) {
 // TestEveryPromiseNamesWhatExists keeps the tables from coming apart from the tree: a
 // renamed test or benchmark must not turn a promise into one that is never shown.
 func TestEveryPromiseNamesWhatExists(t *testing.T) {
+	known := map[string][]string{}
 	declared := func(pkg, kind string) (names []string) {
+		if names, ok := known[kind+pkg]; ok {
+			return names
+		}
+		defer func() { known[kind+pkg] = names }()
+		of := regexp.MustCompile(`(?m)^func (` + kind + `\w+)\(`)
 		files, err := filepath.Glob(filepath.Join("..", "..", packagePath(pkg), "*_test.go"))
 		if err != nil || len(files) == 0 {
 			t.Errorf("package %s has no tests: %v", pkg, err)
@@ -212,7 +219,7 @@ func TestEveryPromiseNamesWhatExists(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, m := range regexp.MustCompile(`(?m)^func (`+kind+`\w+)\(`).FindAllSubmatch(raw, -1) {
+			for _, m := range of.FindAllSubmatch(raw, -1) {
 				names = append(names, string(m[1]))
 			}
 		}
@@ -223,11 +230,7 @@ func TestEveryPromiseNamesWhatExists(t *testing.T) {
 			if strings.ContainsAny(alternative, "()") { // it would be cut in the middle
 				alternative = pattern
 			}
-			found := false
-			for _, n := range names {
-				found = found || regexp.MustCompile(alternative).MatchString(n)
-			}
-			if !found {
+			if !slices.ContainsFunc(names, regexp.MustCompile(alternative).MatchString) {
 				return false
 			}
 		}
