@@ -22,6 +22,17 @@ func TestWhatACommandPrintsIsSeenWhileItRuns(t *testing.T) {
 	s.wants("Built.")
 }
 
+func TestALineThatIsWrittenOverIsShownAsItStands(t *testing.T) {
+	s := newScreen(t, 80, 40)
+	s.Feed(status("t1", "PERCEIVED"), ruling("t1", "a-3", "shell.run", "ALLOW", sexp.P(kw("CMD"), "curl"), gateVerdict("origin", "ALLOW", "", "")))
+	for _, piece := range []string{"a   table\r\n", " 10%\r", " 50%", "\r\x1b[3", "1m 99%\x1b[0m", "\r", "\n", "now  here"} {
+		s.Feed(ofTurn(proto.StreamChunk, "t1", sexp.P(kw("TOOL"), "shell", kw("OUTPUT"), piece)))
+	}
+	s.wants("    a   table\n     99%\n    now  here")
+	s.lacks("10%")
+	s.lacks("[31m")
+}
+
 func TestAQuestionShowsWhatATrialChanged(t *testing.T) {
 	s := newScreen(t, 80, 40)
 	q := asked("t1", "a-7", "tidy up")

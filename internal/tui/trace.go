@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"passepartout/internal/sexp"
 )
 
@@ -18,16 +20,35 @@ type trace struct {
 	id, name, args   string
 	decision, policy string
 	verdicts         []verdict
-	output           string // the end of what the command printed so far
+	output           string   // the end of what the command printed so far
+	ended            []string // its lines, and
+	begun            string   // the one that has not ended, as it came
 }
 
-// maxPrinted is how many lines of a running command are shown.
-const maxPrinted = 8
+// What is kept of a running command's output: lines that are shown, and bytes of one
+// that has not ended.
+const (
+	maxPrinted = 8
+	maxBegun   = 4096
+)
 
 // printed takes a piece of a running command's output and keeps the end of it all.
 func (t *trace) printed(piece string) {
-	lines := strings.Split(t.output+clean(piece), "\n")
-	t.output = strings.Join(lines[max(0, len(lines)-maxPrinted-1):], "\n") // the last is what has not ended
+	lines := strings.Split(t.begun+piece, "\n")
+	last := len(lines) - 1
+	t.begun = lines[last][max(0, len(lines[last])-maxBegun):]
+	for _, line := range lines[:last] {
+		t.ended = append(t.ended, written(line))
+	}
+	t.ended = t.ended[max(0, len(t.ended)-maxPrinted):]
+	t.output = strings.Join(append(slices.Clone(t.ended), written(t.begun)), "\n")
+}
+
+// written is a line as it stands on a terminal: what was written over is gone, and so
+// are colours.
+func written(line string) string {
+	line = strings.TrimRight(line, "\r")
+	return clean(ansi.Strip(line[strings.LastIndexByte(line, '\r')+1:]))
 }
 
 // readTrace takes a :GATE-TRACE event's payload. Everything in it is revealed:
@@ -121,7 +142,10 @@ func (t *trace) layout(l look, width int, open bool) []string {
 	}
 	if out := strings.TrimRight(t.output, "\n"); out != "" {
 		for line := range strings.SplitSeq(out, "\n") {
-			lines = append(lines, "    "+l.paint(roleDim, l.short(line, max(1, width-4))))
+			if l.plain {
+				line = ascii(line)
+			}
+			lines = append(lines, "    "+l.paint(roleDim, truncate(line, max(1, width-4), l.dots)))
 		}
 	}
 	return lines
