@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -112,5 +113,40 @@ func TestTheReferenceListsEveryCommandAsItIs(t *testing.T) {
 	}
 	if err := os.WriteFile(file, []byte(head+begin+now+end+tail), 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestEveryCommandADocumentNamesExists finds commands that documents speak of and the
+// program does not have, subcommands included.
+func TestEveryCommandADocumentNamesExists(t *testing.T) {
+	root := (&app{out: &bytes.Buffer{}, errw: &bytes.Buffer{}}).root()
+	called := regexp.MustCompile("(?m)(?:`|^\\$ |^)passepartout ([a-z]+)(?: ([a-z]+))?")
+	docs, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, doc := range append(docs, filepath.Join("..", "..", "README.md")) {
+		text, err := os.ReadFile(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range called.FindAllStringSubmatch(string(text), -1) {
+			n++
+			c, _, err := root.Find(m[1:2])
+			if err != nil || c == root {
+				t.Errorf("%s: passepartout has no command %s", doc, m[1])
+				continue
+			}
+			if m[2] == "" || !c.HasSubCommands() || c.Runnable() {
+				continue
+			}
+			if sub, _, err := c.Find(m[2:3]); err != nil || sub == c {
+				t.Errorf("%s: passepartout %s has no command %s", doc, m[1], m[2])
+			}
+		}
+	}
+	if n < 50 {
+		t.Errorf("found only %d calls: the pattern has come apart from the documents", n)
 	}
 }
