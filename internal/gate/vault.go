@@ -29,14 +29,15 @@ func judgeVault(v *view) Verdict {
 		return Pass()
 	}
 	for _, a := range v.args {
-		for _, name := range references(a.text) {
-			switch {
-			case a.means == proto.Outbound || a.means == proto.Content || a.means == proto.Recipient:
-				return Verdict{Code: "vault.leaves", Reason: fmt.Sprintf("argument %s would carry %s%s out of the vault", a.name, vaultPrefix, name)}
-			case len(v.facts.World.Know("vault", name)) == 0:
-				return Verdict{Code: "vault.unknown", Reason: fmt.Sprintf("the vault has no entry %s", quote(name))}
-			}
-			return Verdict{Code: "vault.reference", Reason: fmt.Sprintf("argument %s names %s%s, and no action is given a credential: the owner's settings say which host is shown one", a.name, vaultPrefix, name)}
+		names := references(a.text)
+		switch {
+		case len(names) == 0:
+		case a.means == proto.Outbound || a.means == proto.Content || a.means == proto.Recipient:
+			return Verdict{Code: "vault.leaves", Reason: fmt.Sprintf("argument %s would carry %s%s out of the vault", a.name, vaultPrefix, names[0])}
+		case len(v.facts.World.Know("vault", names[0])) == 0:
+			return Verdict{Code: "vault.unknown", Reason: fmt.Sprintf("the vault has no entry %s", quote(names[0]))}
+		default:
+			return Verdict{Code: "vault.reference", Reason: fmt.Sprintf("argument %s names %s%s, and no action is given a credential: the owner's settings say which host is shown one", a.name, vaultPrefix, names[0])}
 		}
 	}
 	return Pass()
