@@ -28,7 +28,7 @@ func newEmacs(t *testing.T, w, h int) (x *terminal, memex string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x = &terminal{T: t, dir: dir, env: append(env, "TERM=tmux-256color", "COLORTERM=truecolor")}
+	x = &terminal{T: t, dir: dir, looks: 2400, env: append(env, "TERM=tmux-256color", "COLORTERM=truecolor")}
 	t.Cleanup(func() {
 		_ = x.tmux("kill-server").Run() // it may be gone already
 		os.RemoveAll(dir)

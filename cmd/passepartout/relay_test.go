@@ -20,7 +20,7 @@ func screenOf(t *testing.T, env []string, w, h int, command string) *terminal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &terminal{T: t, dir: dir, env: append(append([]string{}, env...), "TERM=tmux-256color", "COLORTERM=truecolor", "LANG=C.UTF-8")}
+	x := &terminal{T: t, dir: dir, looks: 2400, env: append(append([]string{}, env...), "TERM=tmux-256color", "COLORTERM=truecolor", "LANG=C.UTF-8")}
 	t.Cleanup(func() {
 		_ = x.tmux("kill-server").Run() // it may be gone already
 		os.RemoveAll(dir)
