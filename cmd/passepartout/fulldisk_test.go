@@ -57,7 +57,7 @@ func TestAFullDiskStopsTheAgentAndLosesNothing(t *testing.T) {
 	case err != nil:
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, want := range []string{"room=0", "The journal cannot be written, so nothing is done", "the disk is full", "mended=0", "unbroken=0", "resumed=1", "after=0", "record=0"} {
+	for _, want := range []string{"room=0", "so nothing ", " done: journal has failed: the disk is full", "mended=0", "unbroken=0", "resumed=1", "after=0", "record=0"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("want %q in:\n%s", want, out)
 		}

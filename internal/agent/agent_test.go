@@ -67,14 +67,15 @@ type rig struct {
 	replies chan proto.Message
 	slow    chan struct{} // closed when the slow tool has begun
 
-	mu      sync.Mutex
-	log     []string // "journal KIND id", "effect TOOL arg" in the order they happened
-	frames  []proto.Message
-	entries []sexp.Plist
-	now     time.Time
-	ids     int
-	broken  bool        // the journal's disk
-	peeks   proto.Taint // labels of what the tool peek reads
+	mu        sync.Mutex
+	log       []string // "journal KIND id", "effect TOOL arg" in the order they happened
+	frames    []proto.Message
+	entries   []sexp.Plist
+	now       time.Time
+	ids       int
+	fillAfter int         // entries for which the journal's disk has room; 0: no end
+	broken    bool        // the journal's disk
+	peeks     proto.Taint // labels of what the tool peek reads
 }
 
 func (r *rig) note(format string, args ...any) {
@@ -95,7 +96,7 @@ func (r *rig) Note(p sexp.Plist) error   { return r.write(p) }
 func (r *rig) write(p sexp.Plist) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.broken {
+	if r.broken || r.fillAfter > 0 && len(r.entries) >= r.fillAfter {
 		return errors.New("no space left on device")
 	}
 	r.entries = append(r.entries, p)
@@ -291,6 +292,17 @@ func TestINV08NothingIsDoneWhenTheJournalCannotBeWritten(t *testing.T) {
 	status, _ := r.say("go")
 	if status != "FAILED" || len(r.effects()) > 0 {
 		t.Errorf("ended %s with effects %v", status, r.effects())
+	}
+}
+
+// TestWhatWasDoneBeforeTheDiskFilledUpIsNotDenied: the reply that cannot be recorded
+// must not say that nothing was done.
+func TestWhatWasDoneBeforeTheDiskFilledUpIsNotDenied(t *testing.T) {
+	r := newRig(t, use("keep", "b"), text("kept"))
+	r.fillAfter = 3 // the signal, the ruling, the outcome
+	status, reply := r.say("keep it")
+	if status != "FAILED" || !strings.HasPrefix(reply, "It was done, but") || len(r.effects()) != 1 {
+		t.Errorf("ended %s %q with effects %v", status, reply, r.effects())
 	}
 }
 

@@ -60,6 +60,7 @@ type turn struct {
 	ended    bool
 	thought  bool   // the engine was asked
 	talks    bool   // the signal is part of the conversation
+	acted    bool   // something besides speaking was carried out
 	spoke    bool   // the reply is a message whose ruling is on record
 	aside    bool   // the reply is no part of the conversation
 	shown    string // what clients were shown of the answer being judged
@@ -333,7 +334,11 @@ func (t *turn) undone(text string) {
 func (t *turn) carryOut(ctx context.Context, r gate.Ruling) (out act.Outcome, ok bool) {
 	id, err := t.record(r, r.Action().Spec().Effect != proto.Speak)
 	if err != nil {
-		t.undone(fmt.Sprintf("The ruling could not be recorded, so nothing was done: %v.", err))
+		text := fmt.Sprintf("The ruling could not be recorded, so nothing was done: %v.", err)
+		if t.acted {
+			text = fmt.Sprintf("It was done, but what follows from it could not be recorded, so I went no further: %v.", err)
+		}
+		t.undone(text)
 		return out, false
 	}
 	p, err := r.Permit()
@@ -348,6 +353,7 @@ func (t *turn) carryOut(ctx context.Context, r gate.Ruling) (out act.Outcome, ok
 	show := t.showOutput(r.Action())
 	out, err = t.a.Table.Do(act.InTurn(ctx, act.Turn{ID: string(t.id), Step: string(id), Taint: t.facts().Signal.Taint, Output: show.piece}), p)
 	show.close()
+	t.acted = t.acted || r.Action().Spec().Effect != proto.Speak
 	if err != nil {
 		out = act.Failed("%s was not carried out: %v", r.Action().Name(), err)
 	}
