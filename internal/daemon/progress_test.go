@@ -3,6 +3,7 @@ package daemon_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"passepartout/internal/daemon"
@@ -29,15 +30,15 @@ func TestLongWorkOfAClientIsToldToAllUntilItIsGone(t *testing.T) {
 	watcher, worker := h.connect(), h.connect()
 	watcher.view("main", ":LISTEN")
 	worker.view("main", `:WORKING :WHAT "importing" :HAVE 3 :WANT 120`)
-	const want = `((:WHAT "importing" :HAVE 3 :WANT 120))`
-	if got := watcher.work(); got != want {
+	const want = `(:WHAT "importing" :HAVE 3 :WANT 120)` // the index may still be at work too
+	if got := watcher.work(); !strings.Contains(got, want) {
 		t.Errorf("those who listen hear %s, want %s", got, want)
 	}
-	if v, _ := watcher.view("main", ":OVERVIEW").Get("WORK"); v.String() != want {
+	if v, _ := watcher.view("main", ":OVERVIEW").Get("WORK"); !strings.Contains(v.String(), want) {
 		t.Errorf("the overview has %s, want %s", v, want)
 	}
 	worker.nc.Close()
-	if got := watcher.work(); got != "NIL" && got != "()" {
+	if got := watcher.work(); strings.Contains(got, "importing") {
 		t.Errorf("the client is gone, and its work is still %s", got)
 	}
 	for _, bad := range []string{`"mining" :HAVE 3 :WANT 120`, `"importing" :HAVE -1 :WANT 2`, `NIL`} {
