@@ -258,15 +258,19 @@ func (w *world) checkApprovals(p *past) finding {
 	for line := range strings.Lines(string(raw)) {
 		ran[strings.TrimSpace(line)]++
 	}
-	yes, started := map[string]bool{}, map[string]int{}
+	yes, ruled, done := map[string]bool{}, map[string]string{}, map[string]int{}
 	for _, e := range p.entries {
 		if e.body.Word("KIND") == "ANSWER" {
 			if v, _ := e.body.Get("YES"); fmt.Sprint(v) == "T" {
 				yes[e.body.Text("TOKEN")] = true
 			}
 		}
-		if e.body.Word("KIND") == "RULING" && e.body.Sub("TRACE").Word("DECISION") == "ALLOW" && e.body.Sub("ACTION").Word("VERB") == "RUN" {
-			started[markWord.FindString(e.body.Sub("ACTION").Sub("ARGS").Text("CMD"))]++
+		// A kill between ruling and start has it ruled again, so outcomes are counted.
+		switch e.body.Word("KIND") {
+		case "RULING":
+			ruled[e.body.Text("ID")] = markWord.FindString(e.body.Sub("ACTION").Sub("ARGS").Text("CMD"))
+		case "OUTCOME":
+			done[ruled[e.body.Text("RULING")]]++
 		}
 	}
 	states := map[string]string{} // by mark
@@ -298,9 +302,9 @@ func (w *world) checkApprovals(p *past) finding {
 	if err != nil {
 		f.add("%v", err)
 	}
-	for mark, n := range started {
+	for mark, n := range done {
 		if m := w.ledger.find(mark); m != nil && m.kind == "ask" && n > 1 {
-			f.add("%s was allowed to run %d times", mark, n)
+			f.add("%s was carried out %d times", mark, n)
 		}
 	}
 	return f

@@ -24,10 +24,10 @@ var kinds = []string{"echo", "echo", "capture", "capture", "capture", "tests", "
 // conversation is a session's name. What a session has read taints it, after which
 // the gates ask about everything; so sessions are left after a while, as people do.
 func conversation(by string, n int, kind string) string {
-	if kind == "steal" || kind == "tests" {
+	if kind == "steal" || kind == "tests" || kind == "ask" {
 		return fmt.Sprintf("%s-%s-%d", by, kind, n)
 	}
-	return fmt.Sprintf("%s-%d", by, n/12)
+	return fmt.Sprintf("%s-%d", by, n/6)
 }
 
 // commandLine is a person who types one command after the other.

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -24,6 +25,7 @@ type books struct {
 	redone  int                          // edits in place that met a replacement and were made again
 	edits   int
 	removed int
+	renewed atomic.Int32 // conversations begun anew over Telegram
 }
 
 // A cellWrite is one attempt to give a cell a value, by an agent or by the editor.

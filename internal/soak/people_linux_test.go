@@ -40,6 +40,10 @@ func (w *world) street(ctx context.Context) {
 	for ctx.Err() == nil {
 		m, text := w.ledger.open(w, "telegram", []string{"echo", "capture", "capture", "ask"}[r.IntN(4)], "")
 		w.telegram.Say(owner, text)
+		if m.kind == "ask" {
+			w.telegram.Say(owner, "/new") // what a command printed labels the conversation
+			w.books.renewed.Add(1)
+		}
 		if r.IntN(8) == 0 {
 			w.telegram.Say(666, "soak capture m99999") // a stranger
 		}
@@ -81,9 +85,9 @@ const emacsLoop = `;;; -*- lexical-binding: t; -*-
   (accept-process-output nil 0.05)
   (dolist (f (directory-files (expand-file-name "in" soak) t "^m[0-9]+$"))
     (let* ((mark (file-name-nondirectory f))
-           (text (with-temp-buffer (insert-file-contents f) (buffer-string))))
+           (said (with-temp-buffer (insert-file-contents f) (split-string (buffer-string) "\n"))))
       (delete-file f)
-      (passepartout-say text "emacs-0"
+      (passepartout-say (cadr said) (car said)
         (lambda (m) (let ((p (plist-get m :payload)))
           (soak-out mark (format "%s\n%s" (plist-get p :status) (plist-get p :text)))))))))
 `
@@ -126,10 +130,10 @@ func (w *world) startEmacs(ctx context.Context, lisp string) (bool, error) {
 }
 
 // sayInEmacs hands Emacs something to say and waits for what it shows.
-func (w *world) sayInEmacs(ctx context.Context, kind string) *message {
+func (w *world) sayInEmacs(ctx context.Context, kind string, n int) *message {
 	m, text := w.ledger.open(w, "emacs", kind, "")
 	tmp := w.path("emacs", "tmp", "say")
-	if os.WriteFile(tmp, []byte(text), 0o600) != nil || os.Rename(tmp, w.path("emacs", "in", m.mark)) != nil {
+	if os.WriteFile(tmp, []byte(conversation("emacs", n, kind)+"\n"+text), 0o600) != nil || os.Rename(tmp, w.path("emacs", "in", m.mark)) != nil {
 		w.ledger.report(w, m, "it could not be handed over")
 		return m
 	}
@@ -154,8 +158,8 @@ func (w *world) sayInEmacs(ctx context.Context, kind string) *message {
 // atEmacs is the person in their editor.
 func (w *world) atEmacs(ctx context.Context) {
 	r := w.random("emacs")
-	for ctx.Err() == nil {
-		w.sayInEmacs(ctx, []string{"echo", "capture", "ask"}[r.IntN(3)])
+	for n := 0; ctx.Err() == nil; n++ {
+		w.sayInEmacs(ctx, []string{"echo", "capture", "ask"}[r.IntN(3)], n)
 		rest(ctx, time.Duration(r.Int64N(int64(time.Second))))
 	}
 }
