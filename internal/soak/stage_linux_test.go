@@ -121,6 +121,7 @@ func arrange(dir string) error {
 	if err := os.Setenv(stageVar, runNow); err != nil {
 		return err
 	}
+	drop = append(drop, "--pdeathsig", "KILL") // giving rights away has cleared it
 	argv := append(append([]string{setpriv}, drop...), os.Args...)
 	return syscall.Exec(setpriv, argv, os.Environ())
 }
