@@ -100,39 +100,40 @@ type Settings struct {
 // A Daemon is one running instance. Its fields are constant after Open, but for
 // the counters.
 type Daemon struct {
-	s       Settings
-	log     *slog.Logger
-	now     func() time.Time
-	lock    *os.File
-	journal *journal.Journal
-	talks   *conversations // who said what where in the journal
-	memory  *memory.Store
-	mirror  *fovea.Mirror // the index of the memory
-	feed    *recall.Feed  // a provider's vectors for it; nil for none
-	gazes   *gazes        // where each session looks
-	undo    *undo.Store
-	labels  *label.Store        // of files that do not say themselves where their text came from
-	still   sync.RWMutex        // held for reading while a command runs that must not be blamed for what we open
-	skills  *skill.Library      // nil: none
-	level   func() gate.Sandbox // what this machine offers, found out once
-	policy  *policySource
-	engine  *llm.Engine
-	books   *os.File // of the cost ledger; nil until it is open
-	tape    *os.File // what providers say is recorded there; nil for nowhere
-	plans   *flight.Log
-	board   *flight.Board
-	seen    atomic.Pointer[flight.Board] // board, for the goroutine that watches the memex
-	agent   *agent.Agent
-	pulse   *pulse.Pulse
-	redact  func(string) string // removes credentials
-	replies replies             // what jobs wait for
-	causes  causes              // which turn a ruling belongs to
-	diary   *diary              // nil: none is kept
-	edits   edits               // which text of the memex is the agent's own
-	stirred chan struct{}       // the memex has changed
-	hub     *hub
-	asked   editsAsked // of editors, and not answered yet
-	tasks   tasks      // long work of clients
+	s        Settings
+	log      *slog.Logger
+	now      func() time.Time
+	lock     *os.File
+	journal  *journal.Journal
+	talks    *conversations // who said what where in the journal
+	memory   *memory.Store
+	mirror   *fovea.Mirror // the index of the memory
+	feed     *recall.Feed  // a provider's vectors for it; nil for none
+	gazes    *gazes        // where each session looks
+	undo     *undo.Store
+	labels   *label.Store        // of files that do not say themselves where their text came from
+	still    sync.RWMutex        // held for reading while a command runs that must not be blamed for what we open
+	watching atomic.Int32        // how many such commands run
+	skills   *skill.Library      // nil: none
+	level    func() gate.Sandbox // what this machine offers, found out once
+	policy   *policySource
+	engine   *llm.Engine
+	books    *os.File // of the cost ledger; nil until it is open
+	tape     *os.File // what providers say is recorded there; nil for nowhere
+	plans    *flight.Log
+	board    *flight.Board
+	seen     atomic.Pointer[flight.Board] // board, for the goroutine that watches the memex
+	agent    *agent.Agent
+	pulse    *pulse.Pulse
+	redact   func(string) string // removes credentials
+	replies  replies             // what jobs wait for
+	causes   causes              // which turn a ruling belongs to
+	diary    *diary              // nil: none is kept
+	edits    edits               // which text of the memex is the agent's own
+	stirred  chan struct{}       // the memex has changed
+	hub      *hub
+	asked    editsAsked // of editors, and not answered yet
+	tasks    tasks      // long work of clients
 
 	lines lines
 	watch *watch   // for credentials

@@ -24,7 +24,7 @@ const inbox = "inbox/inbox.org"
 // openMemory reads the memex and follows what other programs do to it.
 func (d *Daemon) openMemory(ctx context.Context) (*memory.Store, error) {
 	m, err := memory.Open(ctx, d.s.MemexDir, memory.Options{
-		State: filepath.Join(d.s.StateDir, "memory"), Now: d.now, PrivacyTags: d.s.PrivacyTags, Secluded: d.secluded, Changed: d.stir, Progress: d.reading(ctx),
+		State: filepath.Join(d.s.StateDir, "memory"), Now: d.now, PrivacyTags: d.s.PrivacyTags, Secluded: d.secluded, Still: func() bool { return d.watching.Load() > 0 }, Changed: d.stir, Progress: d.reading(ctx),
 	})
 	if err != nil {
 		return nil, err
@@ -55,8 +55,12 @@ func (d *Daemon) secluded(file string) bool {
 func (d *Daemon) watched(m act.Memex) func() act.Seclusion {
 	return func() act.Seclusion {
 		d.still.RLock()
+		d.watching.Add(1)
 		s := m.Secluded()
-		s.Done = d.still.RUnlock
+		s.Done = func() {
+			d.watching.Add(-1)
+			d.still.RUnlock()
+		}
 		return s
 	}
 }

@@ -64,8 +64,11 @@ type fileStat struct {
 	racy  bool // modified so recently that a later write could look the same
 }
 
-func (s fileStat) same(t fileStat) bool {
-	return s.size == t.size && s.mtime == t.mtime && s.inode == t.inode && !s.racy
+func (s fileStat) same(t fileStat) bool { return s.looks(t) && !s.racy }
+
+// looks is same, but for a write too soon after the last to be told from it.
+func (s fileStat) looks(t fileStat) bool {
+	return s.size == t.size && s.mtime == t.mtime && s.inode == t.inode
 }
 
 // hashes are what the index remembers of a file, so that an unchanged one need not be hashed.

@@ -33,6 +33,9 @@ type Options struct {
 	// Secluded names files, relative to the memex, whose text is private whatever
 	// their tags say. It is asked often and must not call the store. It may be nil.
 	Secluded func(file string) bool
+	// Still reports that files are not to be opened without need: those that only
+	// may have changed are read later. It may be nil.
+	Still func() bool
 	// MaxFile is the size beyond which a file is not read; 64 MiB if zero.
 	MaxFile int64
 	// KeepHistory is how large the history may grow before old operations are
@@ -217,6 +220,8 @@ func (s *Store) Tags(idOrPath string) []string {
 	return s.View().Tags(name)
 }
 
+func (s *Store) still() bool { return s.opt.Still != nil && s.opt.Still() }
+
 // Private reports whether an object, file or directory carries a privacy tag; see
 // [View.Private]. Paths may be absolute; one outside the memex carries no tags and
 // is not private, as far as memory can tell.
@@ -364,7 +369,7 @@ func (s *Store) refreshLocked(ctx context.Context) error {
 	s.dirs = l.dirs
 	var stale []string
 	for p, st := range l.files {
-		if n := s.diskNode(p); n == nil || !n.stat.same(st) {
+		if n := s.diskNode(p); n == nil || !n.stat.same(st) && !(s.still() && n.stat.looks(st)) {
 			stale = append(stale, p)
 		}
 	}
