@@ -152,10 +152,14 @@ func (m *Model) readOn(b *block) {
 // panelKey lets the open question have a key. It reports whether it was taken.
 func (m *Model) panelKey(k string) (tea.Cmd, bool) {
 	b := m.panel()
+	if b != nil && k == "enter" && m.held != "" {
+		return m.letGo(m.holding), true // "y" and Enter: no need to wait
+	}
 	if b == nil || m.mode != chatting || m.in.Value() != "" {
+		m.held = ""
 		return nil, false
 	}
-	say, yes := consents[strings.ToLower(k)]
+	_, yes := consents[strings.ToLower(k)]
 	switch k {
 	case "n", "N", "esc", "r", "R":
 	default:
@@ -166,21 +170,56 @@ func (m *Model) panelKey(k string) (tea.Cmd, bool) {
 	if !m.armed {
 		return nil, true // swallowed: it was typed before the question could be read
 	}
+	if len(k) == 1 {
+		return m.hold(k), true
+	}
+	return m.answerBy(b, k), true
+}
+
+// hold keeps a letter for a moment. Alone it answers the question; when more follows
+// it was the beginning of a message, and no "summarise" may allow anything.
+func (m *Model) hold(k string) tea.Cmd {
+	m.holding++
+	m.held = k
+	m.in.SetValue(k)
+	return later(holdFor, tickMsg{what: "hold", gen: m.holding})
+}
+
+// letGo answers by the letter that was held, if it stayed alone.
+func (m *Model) letGo(gen int) tea.Cmd {
+	b, k := m.panel(), m.held
+	if gen != m.holding || k == "" {
+		return nil
+	}
+	m.held = ""
+	if b == nil || m.mode != chatting || m.in.Value() != k {
+		return nil
+	}
+	m.in.Reset()
+	if !m.armed {
+		return nil // another question came in between
+	}
+	return m.answerBy(b, k)
+}
+
+// answerBy answers a question by a key.
+func (m *Model) answerBy(b *block, k string) tea.Cmd {
+	say, yes := consents[strings.ToLower(k)]
 	switch {
 	case yes && !m.read(b):
 		m.readOn(b)
-		return nil, true
+		return nil
 	case yes && say != "once" && b.ask.class == "":
 		m.hint = "No class of actions is like this one: it can only be allowed once"
-		return nil, true
+		return nil
 	case yes:
-		return m.respond(b, answer{yes: true, scope: say}), true
+		return m.respond(b, answer{yes: true, scope: say})
 	case k != "r" && k != "R":
-		return m.respond(b, answer{}), true
+		return m.respond(b, answer{})
 	}
 	m.kept, m.mode = m.in.Value(), reasoning
 	m.in.Reset()
-	return nil, true
+	return nil
 }
 
 // endReason gives the input back to the conversation.

@@ -48,6 +48,9 @@ func (m *Model) Sent() []proto.Message {
 // Feed takes frames as if they had arrived.
 func (m *Model) Feed(frames ...proto.Message) { m.Update(framesMsg{m.link, frames}) }
 
+// LetGo lets the time pass after which a letter that stands alone is an answer.
+func (m *Model) LetGo() { m.Update(tickMsg{what: "hold", gen: m.holding}) }
+
 // Arm lets the time pass after which a question takes keys.
 func (m *Model) Arm() { m.Update(tickMsg{what: "arm", gen: m.armup}) }
 

@@ -228,6 +228,32 @@ func TestAQuestionThatJustAppearedTakesNoKey(t *testing.T) {
 	}
 }
 
+func TestTheBeginningOfAMessageIsNoAnswer(t *testing.T) {
+	for _, text := range []string{"summarise my day", "yesterday", "my notes", "no idea", "remind me"} {
+		s := newScreen(t, 80, 24)
+		s.ask("t1", "a-7", "curl https://example.org")
+		s.hurry(text)
+		if sent := s.Sent(); len(sent) != 0 {
+			t.Errorf("typing %q sent %v", text, sent)
+		}
+		s.wants(text, "needs your approval", "silence means no")
+	}
+	s := newScreen(t, 80, 24)
+	s.ask("t1", "a-7", "curl https://example.org")
+	s.do(tea.KeyPressMsg{Code: 's', Text: "s"})
+	s.wants("s answers in a moment; go on typing")
+	s.do(tea.KeyPressMsg{Code: tea.KeyBackspace})
+	s.LetGo()
+	if sent := s.Sent(); len(sent) != 0 {
+		t.Errorf("a letter that was taken back sent %v", sent)
+	}
+	s.do(tea.KeyPressMsg{Code: 'y', Text: "y"})
+	s.do(tea.KeyPressMsg{Code: tea.KeyEnter})
+	if sent := s.Sent(); len(sent) != 1 || sent[0].Payload.Word("DECISION") != "APPROVED" {
+		t.Errorf("y and Enter sent %v", sent)
+	}
+}
+
 func TestTextInTheInputIsNeverTakenForAnAnswer(t *testing.T) {
 	s := newScreen(t, 80, 24)
 	s.write("wh")

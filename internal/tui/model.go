@@ -58,6 +58,8 @@ type Model struct {
 	done    map[string]bool    // tokens answered here; a list made before that may still have them
 	heard   map[string]bool    // other sessions in which we answered a question and want to see the end
 	armed   bool               // the panel takes keys
+	held    string             // the letter that answers in a moment, unless more follows
+	holding int                // counts them
 	health  health
 	over    overview
 
@@ -330,7 +332,7 @@ func (m *Model) chrome() int {
 
 // Time.
 type tickMsg struct {
-	what string // "spin", "arm", "expire", "look", "start"
+	what string // "spin", "arm", "hold", "expire", "look", "start"
 	gen  int
 	ask  *block
 }
@@ -341,6 +343,8 @@ const (
 	// armAfter keeps what a person was already typing from answering a question
 	// that has just appeared.
 	armAfter = 600 * time.Millisecond
+	// holdFor is how long a letter must stand alone to answer a question.
+	holdFor = 500 * time.Millisecond
 )
 
 func later(d time.Duration, t tickMsg) tea.Cmd {
@@ -362,6 +366,8 @@ func (m *Model) tick(t tickMsg) tea.Cmd {
 		}
 	case "arm":
 		m.armed = m.armed || t.gen == m.armup
+	case "hold":
+		return m.letGo(t.gen)
 	case "expire":
 		m.settle(t.ask, "expired, so it is refused")
 	}

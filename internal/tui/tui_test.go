@@ -64,7 +64,17 @@ func (s *screen) press(names ...string) {
 			k = tea.KeyPressMsg{Code: r[0], Text: n}
 		}
 		s.do(k)
+		s.LetGo() // nobody presses them all at once; see hurry
 	}
+}
+
+// hurry types faster than a letter alone would count.
+func (s *screen) hurry(text string) {
+	s.Helper()
+	for _, r := range text {
+		s.do(tea.KeyPressMsg{Code: r, Text: string(r)})
+	}
+	s.LetGo()
 }
 
 func (s *screen) do(msg tea.Msg) {

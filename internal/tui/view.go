@@ -104,6 +104,8 @@ func (m *Model) rule() string {
 		r = roleAccent
 	case m.mode == reasoning:
 		say, r = "deny with a reason: Enter sends, Esc goes back", roleAsk
+	case b != nil && m.held != "" && m.in.Value() == m.held:
+		say, r = m.held+" answers in a moment; go on typing, and it is a message", roleAsk
 	case b != nil && m.in.Value() != "":
 		say, r = "a question waits: empty the input (Ctrl+C) to answer it by key", roleAsk
 	case b != nil && m.armed:
