@@ -1,6 +1,7 @@
 package arch_test
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -107,4 +108,22 @@ func anchors(text string) map[string]bool {
 		out[name] = true
 	}
 	return out
+}
+
+// TestDecisionsAreNumberedOneByOne: a number names one decision, and its title says it.
+func TestDecisionsAreNumberedOneByOne(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("..", "..", "docs", "decisions", "*.md"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no decisions: %v", err)
+	}
+	for i, f := range files {
+		number := fmt.Sprintf("%03d", i+1)
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(filepath.Base(f), number+"-") || !strings.HasPrefix(string(text), "# "+number+": ") {
+			t.Errorf("%s: want a name and a title with the number %s", f, number)
+		}
+	}
 }
