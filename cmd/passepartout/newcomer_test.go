@@ -81,7 +81,7 @@ func TestANewcomersTenMinutes(t *testing.T) {
 	x.keys("y")
 	x.wait("allowed once by you")
 	x.wait("✓ allowed shell.run")
-	x.wait("curl: (") // nobody listens there, which it says
+	x.wait("That did not work: stderr: ") // nobody listens there, or there is no curl
 
 	x.say("/undo")
 	x.wait("Undone: ")
