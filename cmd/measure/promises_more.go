@@ -76,5 +76,5 @@ var elsewhere = []promise{
 	{13, "Telegram and Signal over bad networks and restarts", "each message once, each reply once", []proof{passing("channel", "^TestEveryMessage|^TestEveryReply|^TestAQuestionIsAnsweredOnce|^TestSignal", `died at \d+ steps`), passing("daemon", "^TestARealDaemonKilledAtAnyStepAnswersTelegramOnce$")}},
 	{13, "strangers, forwarded approvals, others' buttons", "nothing happens, journaled", []proof{passing("channel", "^TestNothingHappensFor$|^TestForwarded|^TestSignalStrangers|^TestAPairingCode"), passing("daemon", "^TestAStrangerOnTelegram")}},
 	{13, "ACP: the SDK's own example client", "a whole session with a permission", []proof{passing("cmd/passepartout", "ACP$|^TestTheSDKs")}},
-	{13, "one conversation over terminal, Emacs, Telegram", "one session, one question", []proof{passing("daemon", "^TestOneConversation")}},
+	{13, "one conversation over terminal, Emacs, Telegram", "one session, one question", []proof{passing("cmd/passepartout", "^TestOneConversationGoesFromTheTerminalToEmacsToTelegram$"), passing("daemon", "^TestOneConversation")}},
 }
