@@ -118,8 +118,15 @@ var reticent = []string{
 	"rebase", "remote", "restore", "rev-parse", "rm", "status", "switch", "tag",
 }
 
-// revealing are their options that make them print it all the same, whole or shortened.
-var revealing = []string{"-p", "-u", "-v", "-L", "-S", "-G", "--patch", "--verbose", "--format", "--pretty", "--unified", "--cc", "--remerge-diff", "--word-diff", "--show-current-patch", "--interactive", "-i"}
+// mute are the options that leave them so. Any other may make them print it all the
+// same: git has many words for a patch.
+var (
+	mute = []string{
+		"--", "-A", "-a", "-am", "-b", "-d", "-f", "-m", "-n", "-q", "-s", "--all", "--amend", "--branch", "--ff-only", "--no-edit",
+		"--porcelain", "--prune", "--quiet", "--rebase", "--set-upstream", "--short", "--tags",
+	}
+	muteLog = []string{"--", "-n", "--all", "--decorate", "--graph", "--name-only", "--name-status", "--oneline", "--stat"}
+)
 
 // watchedBy lists what a command is watched for.
 func (s Seclusion) watchedBy(argv []string) []string {
@@ -164,12 +171,16 @@ func quietCall(words []string) bool {
 	if words[0] == "cd" || words[0] == "echo" {
 		return true
 	}
-	return words[0] == "git" && slices.Contains(reticent, words[1]) && !slices.ContainsFunc(words[2:], func(w string) bool {
-		return slices.ContainsFunc(revealing, func(o string) bool {
-			short := len(o) == 2 && len(w) > 1 && w[0] == '-' && w[1] != '-' && strings.Contains(w, o[1:])
-			long := len(w) > 2 && strings.HasPrefix(w, "--") && strings.HasPrefix(o, strings.SplitN(w, "=", 2)[0])
-			return short && words[1] != "commit" || short && strings.ContainsAny(w, "vp") || long
-		})
+	if words[0] != "git" || !slices.Contains(reticent, words[1]) {
+		return false
+	}
+	allowed := mute
+	if words[1] == "log" {
+		allowed = muteLog
+	}
+	return !slices.ContainsFunc(words[2:], func(w string) bool {
+		isCount := len(w) > 1 && strings.Trim(w[1:], "0123456789") == ""
+		return strings.HasPrefix(w, "-") && !slices.Contains(allowed, w) && !isCount
 	})
 }
 

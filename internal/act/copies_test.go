@@ -28,7 +28,7 @@ func TestOnlyPlainCommandsOfGitPrintNothingOfItsStore(t *testing.T) {
 		}
 	}
 	for _, loud := range []string{
-		"git show HEAD:diary.org", "git log -p", "git log --patch", "git log --pat", "git log -5p", "git log -Lx:1:f", "git log --format=%B", "git log --pretty=raw",
+		"git show HEAD:diary.org", "git log -p", "git log --patch", "git log --pat", "git log -5p", "git log -Lx:1:f", "git log --format=%B", "git log -c", "git log --dd", "git log --binary", "git log --patch-with-stat", "git log -U3", "git log --color-words", "git log -m -p", "git status -vv", "git push --verbose", "git log --pretty=raw",
 		"git commit -v", "git diff", "git cat-file -p HEAD", "git status | cat", "git status > f", "git grep x HEAD", "git $X", "git `x`",
 		"x=1 git status", "git", "cat .git/objects/x", "git add -p", "git status & cat x", "! git status", "(git show)", "git archive HEAD", "git checkout -p",
 		"git -c alias.x=show x", "git --git-dir=x status", "git stash show -p", "if git status; then git show; fi", "git status; git show", "git rebase -i x", "git )",
