@@ -77,7 +77,7 @@ func (s *slowStart) goOn(seen func() bool) {
 // ready lets a daemon listen where the slow one would.
 func (s *slowStart) ready() {
 	s.t.Helper()
-	f := newFastDaemon(s.t, func(int, func(string)) string { return "Here I am." })
+	f := newFastDaemon(s.t, func(int, func(string)) string { return "Here I am." }, nil)
 	if err := os.Rename(f.socket, s.socket); err != nil {
 		s.t.Fatal(err)
 	}

@@ -87,8 +87,8 @@ func TestTheTerminalClientCompletesAndObeysTheMouse(t *testing.T) {
 func TestTheTerminalClientColoursTheGauge(t *testing.T) {
 	t.Parallel()
 	fill := []int{10, 49, 50, 79, 80, 94, 95, 120}
-	f := newFastDaemon(t, func(n int, _ func(string)) string { return fmt.Sprintf("Answer %d.", n) })
-	f.tells = func(question string, n int) sexp.Plist {
+	answer := func(n int, _ func(string)) string { return fmt.Sprintf("Answer %d.", n) }
+	f := newFastDaemon(t, answer, func(question string, n int) sexp.Plist {
 		switch question {
 		case "health-check":
 			return sexp.P(sexp.Keyword("GATES"), []string{"origin"})
@@ -96,7 +96,7 @@ func TestTheTerminalClientColoursTheGauge(t *testing.T) {
 			return sexp.P(sexp.Keyword("TOKENS"), 10*fill[min(n, len(fill))-min(n, 1)], sexp.Keyword("LIMIT"), 1000)
 		}
 		return sexp.Plist{}
-	}
+	})
 	x := bareTerminal(t, "PASSEPARTOUT_SOCKET="+f.socket, "HOME="+t.TempDir())
 	x.open(140, 30, binary+" tui --no-start --theme dark")
 	x.wait("context   ")

@@ -129,13 +129,13 @@ type fastDaemon struct {
 	tells  func(question string, n int) sexp.Plist // what it says of itself after n answers; nil is nothing
 }
 
-func newFastDaemon(t testing.TB, answer func(n int, chunk func(string)) string) *fastDaemon {
+func newFastDaemon(t testing.TB, answer func(n int, chunk func(string)) string, tells func(question string, n int) sexp.Plist) *fastDaemon {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "pp") // short: socket paths are limited
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fastDaemon{TB: t, socket: filepath.Join(dir, "s"), answer: answer, said: make(chan struct{}, 100)}
+	f := &fastDaemon{TB: t, socket: filepath.Join(dir, "s"), answer: answer, tells: tells, said: make(chan struct{}, 100)}
 	l, err := net.Listen("unix", f.socket)
 	if err != nil {
 		t.Fatal(err)
@@ -245,7 +245,7 @@ func thousandTokens(n int, chunk func(string)) string {
 // and how fast it scrolls through them.
 func BenchmarkTerminalClient(b *testing.B) {
 	for b.Loop() {
-		f := newFastDaemon(b, thousandTokens)
+		f := newFastDaemon(b, thousandTokens, nil)
 		start := time.Now()
 		g := f.client()
 		b.ReportMetric(float64(g.until("Ask something").Sub(start).Microseconds())/1000, "first-paint-ms")
@@ -299,7 +299,7 @@ func TestTheTerminalClientStaysSmall(t *testing.T) {
 	if _, err := os.Stat("/proc/self/status"); err != nil {
 		t.Skip("this system does not say how large a process is")
 	}
-	f := newFastDaemon(t, func(int, func(string)) string { return thousandTokens(2, nil) })
+	f := newFastDaemon(t, func(int, func(string)) string { return thousandTokens(2, nil) }, nil)
 	g := f.client()
 	g.until("Ask something")
 	for range 10 {
