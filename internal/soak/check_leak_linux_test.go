@@ -5,13 +5,13 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"passepartout/internal/proto"
@@ -75,52 +75,43 @@ func (w *world) checkCanaries() []finding {
 	return []finding{seen, tg}
 }
 
-// A reading is what one daemon used at one moment.
+// A reading is what the daemon used at one moment of the watch.
 type reading struct {
-	at, age                          time.Duration
-	rss, descriptors, threads, gorou float64
+	at                                    time.Duration
+	rss, descriptors, threads, goroutines float64
 }
 
-type samples struct {
-	mu  sync.Mutex
-	all []reading
-}
-
-// settled is how old a daemon must be for its use to be compared.
-const settled = 2 * time.Second
-
-// sample reads every second what the daemon uses.
+// sample reads twice a second what the daemon uses once nothing ends it any more, and
+// all the time what it tells of due times.
 func (w *world) sample(ctx context.Context) {
-	pid, since := 0, time.Duration(0)
-	for rest(ctx, 500*time.Millisecond) {
-		now := w.pid()
-		if now != pid {
-			pid, since = now, w.now()
-		}
-		if pid == 0 || w.now()-since < settled {
-			continue
-		}
-		r := reading{at: w.now(), age: w.now() - since}
-		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
-		if err != nil {
-			continue
-		}
-		var size, rss float64
-		if _, err := fmt.Sscan(string(raw), &size, &rss); err != nil {
-			continue
-		}
-		fds, err1 := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
-		tasks, err2 := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-		if err1 != nil || err2 != nil {
-			continue
-		}
-		r.rss, r.descriptors, r.threads = rss*4/1024, float64(len(fds)), float64(len(tasks))
-		r.gorou = float64(w.health(ctx))
+	end := w.now() + w.plan.length
+	for pid := 0; rest(ctx, 500*time.Millisecond); {
 		w.readRuns(ctx)
-		w.samples.mu.Lock()
-		w.samples.all = append(w.samples.all, r)
-		w.samples.mu.Unlock()
+		if w.now() < end-w.plan.watch {
+			continue
+		}
+		w.watching.Store(true)
+		if now := w.pid(); now != pid {
+			w.readings, pid = nil, now // it was still starting
+		}
+		if r, err := readUse(pid); err == nil {
+			r.at, r.goroutines = w.now(), float64(w.health(ctx))
+			w.readings = append(w.readings, r)
+			w.note("uses %.1f MB, %.0f goroutines, %.0f descriptors, %.0f threads", r.rss, r.goroutines, r.descriptors, r.threads)
+		}
 	}
+}
+
+// readUse is what the system says of a process.
+func readUse(pid int) (reading, error) {
+	var size, rss float64
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if err == nil {
+		_, err = fmt.Sscan(string(raw), &size, &rss)
+	}
+	fds, err1 := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	tasks, err2 := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	return reading{rss: rss * float64(os.Getpagesize()) / (1 << 20), descriptors: float64(len(fds)), threads: float64(len(tasks))}, errors.Join(err, err1, err2)
 }
 
 // ask puts one question to the daemon; the zero list when it does not answer.
@@ -188,38 +179,38 @@ func (w *world) checkRuns() finding {
 	return f
 }
 
-// checkFlat: what the daemon uses in the last third of the run is not more than in
-// the first, beyond what it keeps in memory of more notes.
+// checkFlat: what the daemon uses in the last third of the watch is not more than in
+// the second, beyond what it keeps in memory of more notes. The first third is for what a
+// daemon that was just started fills once.
 func (w *world) checkFlat() []finding {
 	var out []finding
 	for _, u := range []struct {
 		name string
 		of   func(reading) float64
-		more func(first float64) float64
+		more func(before float64) float64
 	}{
-		{"RSS, MB", func(r reading) float64 { return r.rss }, func(f float64) float64 { return f*1.5 + 16 }},
-		{"goroutines", func(r reading) float64 { return r.gorou }, func(f float64) float64 { return f*1.2 + 10 }},
-		{"descriptors", func(r reading) float64 { return r.descriptors }, func(f float64) float64 { return f*1.2 + 8 }},
-		{"threads", func(r reading) float64 { return r.threads }, func(f float64) float64 { return f*1.2 + 6 }},
+		{"RSS, MB", func(r reading) float64 { return r.rss }, func(f float64) float64 { return f*1.1 + 8 }},
+		{"goroutines", func(r reading) float64 { return r.goroutines }, func(f float64) float64 { return f*1.1 + 10 }},
+		{"descriptors", func(r reading) float64 { return r.descriptors }, func(f float64) float64 { return f*1.1 + 8 }},
+		{"threads", func(r reading) float64 { return r.threads }, func(f float64) float64 { return f*1.1 + 6 }},
 	} {
-		var first, end []float64
-		n := 0
-		for _, r := range w.samples.all {
+		var before, after []float64
+		for i, r := range w.readings {
 			v := u.of(r)
-			if v == 0 {
-				continue
-			}
-			n++
 			switch {
-			case r.at < w.plan.length/3:
-				first = append(first, v)
-			case r.at > w.plan.length*2/3:
-				end = append(end, v)
+			case v == 0: // it did not say
+			case i >= len(w.readings)*2/3:
+				after = append(after, v)
+			case i >= len(w.readings)/3:
+				before = append(before, v)
 			}
 		}
-		a, b := median(first), median(end)
-		f := finding{check: fmt.Sprintf("%s flat: median of the first third %.0f, of the last %.0f", u.name, a, b), examined: n}
-		if a > 0 && b > u.more(a) {
+		a, b := median(before), median(after)
+		f := finding{check: fmt.Sprintf("%s in the watch: median of the second third %.0f, of the last %.0f", u.name, a, b), examined: len(before) + len(after)}
+		switch {
+		case min(len(before), len(after)) < 10:
+			f.add("only %d readings", f.examined)
+		case b > u.more(a):
 			f.add("%.0f became %.0f", a, b)
 		}
 		out = append(out, f)

@@ -34,7 +34,9 @@ func (w *world) check() {
 		w.checkEffects(j), w.checkStill(), w.checkCells(), w.checkVictims(), w.checkApprovals(j), w.checkRuns(),
 	}
 	rows = append(rows, w.checkCanaries()...)
-	rows = append(rows, w.checkFlat()...)
+	if w.plan.watch > 0 {
+		rows = append(rows, w.checkFlat()...)
+	}
 	rows = append(rows, w.checkProcesses(), w.checkWell())
 	total, each := w.faults.all()
 	faults := finding{check: fmt.Sprintf("faults injected (at least %d)", w.plan.least), examined: total}

@@ -86,7 +86,7 @@ const (
 
 // kill ends the daemon as a crash does.
 func (w *world) kill(_ context.Context, _ *rand.Rand) {
-	if pid := w.pid(); pid != 0 {
+	if pid := w.pid(); pid != 0 && !w.watching.Load() {
 		w.daemon.excuse("killed")
 		if syscall.Kill(pid, syscall.SIGKILL) == nil {
 			w.fault("kill", "pid %d", pid)
@@ -97,7 +97,7 @@ func (w *world) kill(_ context.Context, _ *rand.Rand) {
 // term asks the daemon to end, which it must do in order and soon.
 func (w *world) term(ctx context.Context, _ *rand.Rand) {
 	pid := w.pid()
-	if pid == 0 {
+	if pid == 0 || w.watching.Load() {
 		return
 	}
 	w.daemon.excuse(inOrder)

@@ -25,7 +25,8 @@ func TestSoak(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("SOAKFAULTS")); err == nil {
 		least = n
 	}
-	soak(t, plan{length: length, pause: max(200*time.Millisecond, min(length/time.Duration(max(least, 1)), 4*time.Second)), clock: true, least: least})
+	pause := max(200*time.Millisecond, min(length/time.Duration(max(least, 1)), 4*time.Second))
+	soak(t, plan{length: length, watch: length / 3, pause: pause, clock: true, least: least})
 }
 
 // TestEverybodyAtOnceWhileThingsBreak is a miniature of the long run.
@@ -198,6 +199,7 @@ func (w *world) storm(ctx context.Context) {
 // calm heals everything and wants an answer from every kind of client.
 func (w *world) calm(ctx context.Context) {
 	w.note("calm")
+	w.watching.Store(false)
 	w.model.misbehave(0, false)
 	w.misbehaving(0)
 	w.socket.next.Store(nil)

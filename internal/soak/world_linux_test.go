@@ -23,6 +23,7 @@ import (
 // A plan says how long a run is and what takes part in it.
 type plan struct {
 	length time.Duration
+	watch  time.Duration // of it, at the end: nothing ends the daemon, and what it uses must stay flat
 	pause  time.Duration // between faults, on average
 	clock  bool          // the binary's clock can be set
 	least  int           // faults there must have been
@@ -48,12 +49,14 @@ type world struct {
 	http     *proxy // before the model
 	canaries []canary
 	books    books
-	samples  samples
+	readings []reading // of the watch
 
 	logMu  sync.Mutex
 	events *os.File
 	faults tally
 	hurt   atomic.Int32 // faults in force that may keep a daemon from starting
+
+	watching atomic.Bool // the watch has begun
 }
 
 // path is a file of the run.
