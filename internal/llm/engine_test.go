@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -536,6 +537,26 @@ func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
 type readCloser struct{ *strings.Reader }
 
 func (readCloser) Close() error { return nil }
+
+// A daemon has thousands of counters, one in each conversation, and every prompt goes
+// through one of them.
+func TestACounterKeepsNoText(t *testing.T) {
+	var before, after runtime.MemStats
+	counters := make([]llm.Counter, 64)
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range counters {
+		for n := range 64 {
+			counters[i].Tokens(fmt.Sprint(i, n) + strings.Repeat(" prompt", 1000))
+		}
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if kept := int64(after.HeapAlloc) - int64(before.HeapAlloc); kept > 4<<20 { // the texts are 28 MB
+		t.Errorf("%d counters keep %d bytes", len(counters), kept)
+	}
+	runtime.KeepAlive(counters)
+}
 
 func TestACounterCountsAsIfItRememberedNothing(t *testing.T) {
 	var c llm.Counter

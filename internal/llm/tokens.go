@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"hash/maphash"
 	"strings"
 	"unicode/utf8"
 )
@@ -94,34 +95,36 @@ func (m Message) estimate(count func(string) int) int {
 }
 
 // A Counter counts tokens and remembers the counts of longer texts: a conversation
-// is counted with every step, and most of it has not changed. The zero Counter is
-// ready; it is for one goroutine.
+// is counted with every step, and most of it has not changed. It remembers texts by
+// their hash, because a counter lives as long as its conversation and most prompts are
+// never seen again. The zero Counter is ready; it is for one goroutine.
 type Counter struct {
-	known map[string]int
-	bytes int // of the texts that are known
+	known map[uint64]int
 }
 
 // Limits of what a counter remembers.
 const (
 	worthKnowing = 64
-	maxKnown     = 1 << 20
+	maxKnown     = 512
 )
+
+var counterSeed = maphash.MakeSeed()
 
 // Tokens is [Tokens].
 func (c *Counter) Tokens(text string) int {
 	if len(text) < worthKnowing {
 		return Tokens(text)
 	}
-	n, ok := c.known[text]
+	key := maphash.String(counterSeed, text)
+	n, ok := c.known[key]
 	if ok {
 		return n
 	}
 	n = Tokens(text)
-	if c.known == nil || c.bytes+len(text) > maxKnown {
-		c.known, c.bytes = map[string]int{}, 0
+	if c.known == nil || len(c.known) >= maxKnown {
+		c.known = map[uint64]int{}
 	}
-	c.known[text] = n
-	c.bytes += len(text)
+	c.known[key] = n
 	return n
 }
 
