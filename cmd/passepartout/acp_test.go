@@ -99,10 +99,9 @@ func (*acpEditor) WaitForTerminalExit(context.Context, sdk.WaitForTerminalExitRe
 	return sdk.WaitForTerminalExitResponse{}, sdk.NewMethodNotFound("terminal/wait_for_exit")
 }
 
-// acpConnect starts the real program and introduces the editor to it.
-func acpConnect(t *testing.T, ctx context.Context, env []string, e *acpEditor) *sdk.ClientSideConnection {
+// startACP starts the real program. It has ended, well, when the test has.
+func startACP(t *testing.T, env []string) (io.WriteCloser, io.Reader) {
 	t.Helper()
-	e.heard = make(chan struct{}, 1)
 	c := exec.Command(binary, "acp")
 	c.Env, c.Stderr = env, os.Stderr
 	in, err := c.StdinPipe()
@@ -116,13 +115,23 @@ func acpConnect(t *testing.T, ctx context.Context, env []string, e *acpEditor) *
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
+	watchdog := time.AfterFunc(2*time.Minute, func() { _ = c.Process.Kill() }) // ends a test that would wait for ever
 	t.Cleanup(func() {
 		in.Close()
 		_, _ = io.Copy(io.Discard, out) // until it has ended
+		watchdog.Stop()
 		if err := c.Wait(); err != nil {
 			t.Errorf("passepartout acp: %v", err)
 		}
 	})
+	return in, out
+}
+
+// acpConnect starts the real program and introduces the editor to it.
+func acpConnect(t *testing.T, ctx context.Context, env []string, e *acpEditor) *sdk.ClientSideConnection {
+	t.Helper()
+	e.heard = make(chan struct{}, 1)
+	in, out := startACP(t, env)
 	conn := sdk.NewClientSideConnection(e, in, out)
 	r, err := conn.Initialize(ctx, sdk.InitializeRequest{ProtocolVersion: sdk.ProtocolVersionNumber})
 	if err != nil {

@@ -27,34 +27,18 @@ type rawEditor struct {
 	asks  func(params map[string]any) string // the option to choose
 }
 
-func rawACP(t *testing.T, env []string) *rawEditor {
+// rawACP starts the program in a home with a scripted model.
+func rawACP(t *testing.T) (e *rawEditor, env []string, memex string) {
 	t.Helper()
-	c := exec.Command(binary, "acp")
-	c.Env, c.Stderr = env, os.Stderr
-	in, err := c.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
+	if testing.Short() {
+		t.Skip("starts a daemon: run by make test")
 	}
-	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	e := &rawEditor{T: t, in: in, lines: bufio.NewScanner(out), asks: func(map[string]any) string { return "allow-once" }}
+	t.Parallel()
+	env, memex = editorHome(t)
+	in, out := startACP(t, env)
+	e = &rawEditor{T: t, in: in, lines: bufio.NewScanner(out), asks: func(map[string]any) string { return "allow-once" }}
 	e.lines.Buffer(nil, 8<<20)
-	watchdog := time.AfterFunc(2*time.Minute, func() { _ = c.Process.Kill() }) // ends a test that would wait for ever
-	t.Cleanup(func() {
-		in.Close()
-		for e.lines.Scan() { //nolint:revive // until it has ended
-		}
-		watchdog.Stop()
-		if err := c.Wait(); err != nil {
-			t.Errorf("passepartout acp: %v", err)
-		}
-	})
-	return e
+	return e, env, memex
 }
 
 func (e *rawEditor) write(line string) {
@@ -118,12 +102,7 @@ func (e *rawEditor) prompt(session, text string) map[string]any {
 }
 
 func TestNonsenseOfAnEditorEndsNothing(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a daemon: run by make test")
-	}
-	t.Parallel()
-	env, memex := editorHome(t)
-	e := rawACP(t, env)
+	e, _, memex := rawACP(t)
 	session := e.open(memex)
 	for _, line := range []string{"", "{", "nonsense", `[]`, `"text"`, `null`, `{"jsonrpc":"2.0"}`, `{"jsonrpc":"2.0","id":99,"result":{}}`, `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":7}}`, strings.Repeat("x", 1<<20)} {
 		e.write(line)
@@ -153,13 +132,8 @@ func TestNonsenseOfAnEditorEndsNothing(t *testing.T) {
 // Everything the program writes, in a session that uses all it can do, is what the
 // schema that comes with the SDK allows.
 func TestWhatEditorsAreSentFitsThePublishedSchema(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a daemon: run by make test")
-	}
-	t.Parallel()
 	s := acpSchema(t)
-	env, memex := editorHome(t)
-	e := rawACP(t, env)
+	e, _, memex := rawACP(t)
 	asked := map[string]string{"initialize": "InitializeResponse", "session/new": "NewSessionResponse", "session/prompt": "PromptResponse", "session/list": "ListSessionsResponse", "session/load": "LoadSessionResponse", "session/resume": "ResumeSessionResponse", "session/close": "CloseSessionResponse"}
 	checked := map[string]int{}
 	check := func(def string, v any) {
@@ -222,12 +196,7 @@ func TestWhatEditorsAreSentFitsThePublishedSchema(t *testing.T) {
 
 // The last plan an editor was sent says how far each step is.
 func TestAPlanOfSeveralStepsIsShownAndFollowed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a daemon: run by make test")
-	}
-	t.Parallel()
-	env, memex := editorHome(t)
-	e := rawACP(t, env)
+	e, _, memex := rawACP(t)
 	session := e.open(memex)
 	e.prompt(session, "do it in two steps")
 	var plans []string
@@ -255,12 +224,7 @@ func TestAPlanOfSeveralStepsIsShownAndFollowed(t *testing.T) {
 }
 
 func TestEachAnswerToAPermissionRequestMeansWhatItSays(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a daemon: run by make test")
-	}
-	t.Parallel()
-	env, memex := editorHome(t)
-	e := rawACP(t, env)
+	e, env, memex := rawACP(t)
 	asked := 0
 	count := func(option string) { e.asks = func(map[string]any) string { asked++; return option } }
 	lamps := func() int {

@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -253,7 +254,7 @@ func (e *newcomerEnv) types(t *testing.T, command string) string {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
-	if ee := (*exec.ExitError)(nil); err != nil && !asExit(err, &ee) {
+	if ee := (*exec.ExitError)(nil); err != nil && !errors.As(err, &ee) {
 		t.Fatalf("%s: %v", command, err)
 	}
 	e.status = cmd.ProcessState.ExitCode()

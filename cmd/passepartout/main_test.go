@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -80,7 +81,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	err := ts.Exec(args[1], args[2:]...)
 	code := 0
-	if ee := (*exec.ExitError)(nil); err != nil && asExit(err, &ee) {
+	if ee := (*exec.ExitError)(nil); err != nil && errors.As(err, &ee) {
 		code = ee.ExitCode()
 	} else if err != nil {
 		ts.Fatalf("%v", err)

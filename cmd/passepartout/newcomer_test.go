@@ -50,7 +50,6 @@ func TestANewcomersTenMinutes(t *testing.T) {
 
 	x.say("clear; make run")
 	x.wait("● main")
-	x.looks = 600
 	x.say("remind me to call Ana by friday")
 	x.wait("Captured in inbox/inbox.org")
 	found, err := filepath.Glob(filepath.Join(x.dir, "passepartout-demo-*", "*", "memex", "inbox", "inbox.org"))

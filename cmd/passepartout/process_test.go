@@ -1,16 +1,12 @@
 package main_test
 
 import (
-	"errors"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 )
-
-func asExit(err error, target **exec.ExitError) bool { return errors.As(err, target) }
 
 // pidOf is the process a daemon's lock file names, 0 for none.
 func pidOf(lock string) int {

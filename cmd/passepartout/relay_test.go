@@ -2,7 +2,6 @@ package main_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,23 +11,6 @@ import (
 
 	"passepartout/internal/channel/channeltest"
 )
-
-// screenOf is a terminal in which a command runs in an environment.
-func screenOf(t *testing.T, env []string, w, h int, command string) *terminal {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "pp") // short: socket paths are limited
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := &terminal{T: t, dir: dir, looks: 2400, env: append(append([]string{}, env...), "TERM=tmux-256color", "COLORTERM=truecolor", "LANG=C.UTF-8")}
-	t.Cleanup(func() {
-		_ = x.tmux("kill-server").Run() // it may be gone already
-		os.RemoveAll(dir)
-	})
-	x.do("new-session", "-d", "-x", fmt.Sprint(w), "-y", fmt.Sprint(h), command)
-	x.do("set-option", "-g", "default-terminal", "tmux-256color")
-	return x
-}
 
 // A phone is somebody's Telegram.
 type phone struct {
@@ -65,10 +47,7 @@ func TestOneConversationGoesFromTheTerminalToEmacsToTelegram(t *testing.T) {
 	if testing.Short() {
 		t.Skip("drives two terminals: run by make test")
 	}
-	emacs := emacsOf(t)
-	if _, err := exec.LookPath("tmux"); err != nil {
-		t.Skip("tmux is not installed, so there is no terminal to drive")
-	}
+	emacsOf(t) // or skip
 	t.Parallel()
 	server := channeltest.NewTelegram()
 	t.Cleanup(server.Close)
@@ -100,7 +79,8 @@ func TestOneConversationGoesFromTheTerminalToEmacsToTelegram(t *testing.T) {
 
 	// At the terminal: something is said, and something is asked.
 	tg.says(strings.TrimSpace(run("gateway", "pair", "telegram")), "Paired as owner")
-	tui := screenOf(t, env, 100, 40, binary+" tui")
+	tui := holdTerminal(t, env...)
+	tui.open(100, 40, binary+" tui")
 	tui.wait("● main")
 	tui.say("echo begun at the desk")
 	tui.wait("I heard: begun at the desk")
@@ -112,15 +92,7 @@ func TestOneConversationGoesFromTheTerminalToEmacsToTelegram(t *testing.T) {
 	}
 
 	// In Emacs: the same words, the same question.
-	lisp, err := filepath.Abs(filepath.Join("..", "..", "emacs"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ed := screenOf(t, env, 100, 40, fmt.Sprintf(
-		"%s -Q -nw -L %s -l passepartout --eval '(progn (menu-bar-mode -1) (setq passepartout-program %q make-backup-files nil create-lockfiles nil))' -f passepartout",
-		emacs, lisp, binary))
-	ed.wait("Say something")
-	ed.keys("C-x", "1")
+	ed := newEmacs(t, env, 100, 40)
 	ed.wait("I heard: begun at the desk")
 	ed.wait("keep the lamp in mind")
 	ed.wait("[Approve once]")

@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -45,7 +46,7 @@ func (h *newcomersHome) call(stdin string, args ...string) (string, int) {
 	c := exec.Command(binary, args...)
 	c.Env, c.Dir, c.Stdin = h.env, h.home, strings.NewReader(stdin)
 	out, err := c.CombinedOutput()
-	if ee := (*exec.ExitError)(nil); err != nil && !asExit(err, &ee) {
+	if ee := (*exec.ExitError)(nil); err != nil && !errors.As(err, &ee) {
 		h.t.Fatal(err)
 	}
 	return string(out), c.ProcessState.ExitCode()
@@ -208,7 +209,7 @@ func (h *newcomersHome) callOut(args ...string) (string, int) {
 	c := exec.Command(binary, args...)
 	c.Env, c.Dir = h.env, h.home
 	out, err := c.Output()
-	if ee := (*exec.ExitError)(nil); err != nil && !asExit(err, &ee) {
+	if ee := (*exec.ExitError)(nil); err != nil && !errors.As(err, &ee) {
 		h.t.Fatal(err)
 	}
 	return string(out), c.ProcessState.ExitCode()

@@ -84,7 +84,7 @@ func (p *person) types(code int, args ...string) (stdout, stderr string) {
 	c.Stdout, c.Stderr = &out, &talk
 	err := c.Run()
 	got := c.ProcessState.ExitCode()
-	if exit := (*exec.ExitError)(nil); err != nil && !asExit(err, &exit) || got != code {
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) || got != code {
 		p.t.Fatalf("%q: exit code %d, want %d (%v)\n%s%s", args, got, code, err, out.String(), talk.String())
 	}
 	return out.String(), talk.String()
