@@ -21,6 +21,7 @@ type Bench struct {
 // OpenBench reads the policy of these settings. Of the memex only the policy's
 // files are looked at.
 func OpenBench(s Settings) (*Bench, error) {
+	s = s.resolved()
 	d := &Daemon{s: s, now: s.Now, level: sandboxLevel}
 	var err error
 	if d.skills, err = d.openSkills(); err != nil {

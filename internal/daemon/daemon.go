@@ -97,10 +97,21 @@ type Settings struct {
 	Now          func() time.Time // nil: the real clock
 }
 
+// resolved are the settings with the links of the memex's own path followed. Actions
+// name what is in it by its real path, and so must whoever compares with that: what
+// is private, and what strangers sent, would not be recognised otherwise.
+func (s Settings) resolved() Settings {
+	if real, err := filepath.EvalSymlinks(s.MemexDir); err == nil { // else there is none, which is said later
+		s.MemexDir = real
+	}
+	return s
+}
+
 // A Daemon is one running instance. Its fields are constant after Open, but for
 // the counters.
 type Daemon struct {
-	s        Settings
+	s        Settings // with the links of MemexDir resolved
+	memex    string   // as the settings name it
 	log      *slog.Logger
 	now      func() time.Time
 	lock     *os.File
@@ -154,7 +165,7 @@ var ErrRunning = errors.New("a daemon is already running")
 
 // Open builds a daemon. Nothing listens yet.
 func Open(ctx context.Context, s Settings) (*Daemon, error) {
-	d := &Daemon{s: s, log: s.Log, now: s.Now, hub: newHub(), stirred: make(chan struct{}, 1)}
+	d := &Daemon{s: s.resolved(), memex: s.MemexDir, log: s.Log, now: s.Now, hub: newHub(), stirred: make(chan struct{}, 1)}
 	if d.now == nil {
 		d.now = time.Now
 	}
@@ -369,7 +380,7 @@ func (d *Daemon) health() sexp.Plist {
 		sexp.Keyword("STATUS"), sexp.Keyword("DONE"),
 		sexp.Keyword("PID"), os.Getpid(),
 		sexp.Keyword("STARTED"), d.started.UTC().Format(time.RFC3339),
-		sexp.Keyword("MEMEX"), d.s.MemexDir,
+		sexp.Keyword("MEMEX"), d.memex,
 		sexp.Keyword("HEADINGS"), d.memory.View().Len(),
 		sexp.Keyword("CLIENTS"), d.clients.Load(), sexp.Keyword("GOROUTINES"), runtime.NumGoroutine(),
 		sexp.Keyword("GATES"), chain.Gates(),

@@ -163,9 +163,7 @@ func (g *gazes) look(session string) (stack, pins []memory.ID, point memory.ID) 
 
 // node is what a person means by a name: an id, a path, path:line, or else words.
 func (d *Daemon) node(v *memory.View, name string) (memory.Object, error) {
-	if rel, err := filepath.Rel(d.s.MemexDir, name); err == nil && filepath.IsAbs(name) {
-		name = filepath.ToSlash(rel)
-	}
+	name = d.inMemex(name)
 	if o, ok := v.Lookup(name); ok {
 		return o, nil
 	}
@@ -173,6 +171,17 @@ func (d *Daemon) node(v *memory.View, name string) (memory.Object, error) {
 		return found[0], nil
 	}
 	return memory.Object{}, fmt.Errorf("%s: want an identifier, a path or path:line of the memex, or words of a heading: %w", name, memory.ErrNotFound)
+}
+
+// inMemex is a name relative to the memex, where it is the absolute path of something
+// in it: the real one, or the one an editor has through the link it opened.
+func (d *Daemon) inMemex(name string) string {
+	for _, root := range []string{d.memex, d.s.MemexDir} {
+		if rel, err := filepath.Rel(root, name); err == nil && filepath.IsAbs(name) && filepath.IsLocal(rel) {
+			return filepath.ToSlash(rel)
+		}
+	}
+	return name
 }
 
 // located says where an object is, for clients.
@@ -200,11 +209,8 @@ func (d *Daemon) pointUpdate(c *conn, m proto.Message, session string) {
 	}
 	var o memory.Object
 	if name != "" {
-		if rel, err := filepath.Rel(d.s.MemexDir, name); err == nil && filepath.IsAbs(name) {
-			name = filepath.ToSlash(rel)
-		}
 		var ok bool
-		if o, ok = v.Lookup(name); !ok {
+		if o, ok = v.Lookup(d.inMemex(name)); !ok {
 			c.fail(m, "point.unknown", fmt.Sprintf("%s is not in the memex", name))
 			return
 		}

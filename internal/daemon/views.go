@@ -129,7 +129,7 @@ func answerOutline(_ context.Context, d *Daemon, a asking) (sexp.Plist, error) {
 			}
 			rows = append(rows, outlined(o).List())
 		}
-		return sexp.P(sexp.Keyword("TITLE"), d.s.MemexDir, sexp.Keyword("CHILDREN"), sexp.NewList(rows...)), nil
+		return sexp.P(sexp.Keyword("TITLE"), d.memex, sexp.Keyword("CHILDREN"), sexp.NewList(rows...)), nil
 	}
 	o, err := d.node(v, name)
 	if err != nil {
