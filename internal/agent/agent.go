@@ -196,11 +196,13 @@ func (a *Agent) Submit(sig proto.Signal, replyTo sexp.Value) error {
 	}
 	return a.enqueue(sig.Session, func(ctx context.Context, s *session) {
 		t := a.newTurn(s, sig, replyTo)
-		if err := a.remember(ctx, s); err != nil {
-			t.finish(Failed, fmt.Sprintf("Nothing is done: %v.", err))
-			return
-		}
-		t.run(ctx)
+		t.guarded(func() {
+			if err := a.remember(ctx, s); err != nil {
+				t.finish(Failed, fmt.Sprintf("Nothing is done: %v.", err))
+				return
+			}
+			t.run(ctx)
+		})
 	})
 }
 

@@ -658,3 +658,99 @@ func TestAnAgentWithoutGatesRefusesToStart(t *testing.T) {
 		t.Error("an agent was made without gates")
 	}
 }
+
+func TestABugInReadingThePastEndsThatTurnOnly(t *testing.T) {
+	r := newRigWith(t, func(o *agent.Options) {
+		o.Past = func(_ context.Context, session string, _ bool) ([]sexp.Plist, error) {
+			if session == "cursed" {
+				panic("the record is too strange")
+			}
+			return nil, nil
+		}
+	}, text("hi"))
+	r.submit("cursed", proto.Event, owner, said("go"))
+	if status, reply := r.next(); status != "FAILED" || !strings.Contains(reply, "too strange") {
+		t.Errorf("ended %s %q", status, reply)
+	}
+	if status, reply := r.say("go"); status != "DONE" || reply != "hi" {
+		t.Errorf("the next turn ended %s %q", status, reply)
+	}
+}
+
+// What was approved and met a bug is over: it is not begun again by the next process,
+// when the person has long been told that it failed.
+func TestAnApprovedActionThatMetABugIsNotTakenUpAgain(t *testing.T) {
+	for step, want := range map[string]flight.State{"decided": flight.Failed, "started": flight.Unknown} {
+		for name, reply := range map[string]llm.Reply{"action": use("risky", "a"), "plan": planned("look a", "risky b")} {
+			t.Run(name+" "+step, func(t *testing.T) {
+				r := newRigWith(t, func(o *agent.Options) {
+					o.Step = func(at string) {
+						if at == step {
+							panic("a bug")
+						}
+					}
+				}, reply, text("unused"))
+				r.say("go")
+				token := r.approve(flight.Once)
+				if status, reply := r.next(); status != "FAILED" || !strings.Contains(reply, "a bug") {
+					t.Errorf("ended %s %q", status, reply)
+				}
+				if p, ok := r.a.Plans.Get(token); !ok || p.State != want {
+					t.Errorf("the plan is %v, want %v", p.State, want)
+				}
+			})
+		}
+	}
+}
+
+// An action that is approved and waits for its turn is judged with what the
+// conversation has read, so the conversation cannot be forgotten before it.
+func TestAConversationIsNotForgottenUnderAnApprovedAction(t *testing.T) {
+	for _, word := range []string{"/new", "/rewind"} {
+		r := newRig(t, use("risky", "a"), text("unhurried"), text("done"))
+		r.say("go")
+		<-r.engine.entered
+		token := r.a.Questions()[0].Token
+		r.engine.mu.Lock()
+		r.engine.block = make(chan struct{})
+		r.engine.mu.Unlock()
+		r.submit("main", proto.Event, owner, said("think about it"))
+		<-r.engine.entered // from here on everything queues
+		r.submit("main", proto.Event, owner, said(word))
+		if _, err := r.a.Answer(token, flight.Answer{Yes: true, By: owner}); err != nil {
+			t.Fatal(err)
+		}
+		close(r.engine.block)
+		r.next()
+		if status, reply := r.next(); status != "FAILED" || !strings.Contains(reply, "/approvals") {
+			t.Errorf("%s before the action ended %s %q", word, status, reply)
+		}
+		if status, _ := r.next(); status != "DONE" || fmt.Sprint(r.effects()) != "[effect risky a]" {
+			t.Errorf("the action ended %s with %v", status, r.effects())
+		}
+		if status, reply := r.say(word); status != "DONE" {
+			t.Errorf("%s after it ended %s %q", word, status, reply)
+		}
+	}
+}
+
+func TestAPromptIsExplainedWhileOthersSpeak(t *testing.T) {
+	r := newRig(t, text("hi"))
+	var speaking sync.WaitGroup
+	for range 4 {
+		speaking.Go(func() {
+			for range 10 {
+				r.submit("main", proto.Event, owner, said("go"))
+			}
+		})
+	}
+	for range 20 {
+		if _, err := r.a.Explain(context.Background(), "main", "what if", owner); err != nil {
+			t.Error(err)
+		}
+	}
+	speaking.Wait()
+	for range 40 {
+		r.next()
+	}
+}

@@ -320,17 +320,20 @@ func (a *Agent) proceed(w *suspended, p flight.Plan) error {
 		a.mu.Lock()
 		delete(a.waiting, w.token)
 		a.mu.Unlock()
-		w.turn.s = s
-		if err := a.remember(ctx, s); err != nil {
-			w.turn.ended, w.turn.token = false, w.token
-			w.turn.undone(fmt.Sprintf("Nothing was done: %v.", err))
-			return
+		t := w.turn
+		t.s, t.ended, t.replyTo = s, false, nil // its request has had its reply
+		if p.State == flight.Approved {
+			t.token = w.token
 		}
-		if w.turn.batch != nil {
-			w.turn.resumePlan(ctx, w, p)
-		} else {
-			w.turn.resume(ctx, w, p)
-		}
+		t.guarded(func() {
+			if err := a.remember(ctx, s); err != nil {
+				t.undone(fmt.Sprintf("Nothing was done: %v.", err))
+			} else if t.batch != nil {
+				t.resumePlan(ctx, w, p)
+			} else {
+				t.resume(ctx, w, p)
+			}
+		})
 		if w.restored { // its reply had nobody to go to
 			if now, ok := a.Plans.Get(w.token); ok {
 				a.tell(now, fmt.Sprintf("%s (%s).", now.Fate(), now.Name()))
@@ -342,14 +345,13 @@ func (a *Agent) proceed(w *suspended, p flight.Plan) error {
 
 // resume continues a suspended turn with a person's answer.
 func (t *turn) resume(ctx context.Context, w *suspended, p flight.Plan) {
-	t.ended, t.preface, t.replyTo = false, "", nil // its request has had its reply
+	t.preface = ""
 	yes := p.State == flight.Approved
 	r, err := t.a.ledger.Answer(w.pending.ID, yes, p.By, t.a.Chain(), t.facts())
 	if err == nil { // on disk with the ruling that follows it, before any effect
 		err = t.a.Journal.Note(t.answerEntry(w.token, yes, p.Reason, p.By))
 	}
 	if err != nil {
-		t.token = w.token
 		t.planEnds(flight.Failed, fmt.Sprintf("nothing was done: %v", err))
 		t.finish(Failed, fmt.Sprintf("%s was not carried out: %v.", w.pending.Ruling.Action().Name(), err))
 		return
@@ -360,10 +362,9 @@ func (t *turn) resume(ctx context.Context, w *suspended, p flight.Plan) {
 	case !yes:
 		t.phase = t.refused(proto.ID(w.token), denial(p), codesOf(r))
 	case r.Decision() == gate.Allow:
-		t.phase, t.approved, t.token = acting, true, w.token
+		t.phase, t.approved = acting, true
 		t.remember(w, p)
 	default:
-		t.token = w.token
 		why := swapped(w.pending.Ruling, r)
 		t.preface = fmt.Sprintf("What you approved with %s was not carried out: %s.\n", w.token, strings.TrimSuffix(why, "."))
 		t.planEnds(flight.Failed, "nothing was done: "+why)

@@ -417,8 +417,8 @@ func (a *Agent) Explain(ctx context.Context, in, text string, by proto.Origin) (
 			got <- answer{err: err}
 			return
 		}
-		probe := *s // a copy: the question leaves no trace in the conversation
-		probe.talk = slices.Clone(s.talk)
+		// A copy of what a prompt is made of: the question leaves no trace in the conversation.
+		probe := session{name: s.name, talk: slices.Clone(s.talk), taint: s.taint, said: s.said, seen: s.seen, logs: s.logs, count: s.count}
 		sig := proto.Signal{
 			ID: a.NewID("s"), Kind: proto.Event, Origin: by, Session: in, At: a.Now(),
 			Body: sexp.P(sexp.Keyword("SENSOR"), sexp.Keyword("USER-INPUT"), sexp.Keyword("TEXT"), text),

@@ -202,10 +202,8 @@ func (t *turn) suspendPlan() phase {
 
 // resumePlan takes up a plan with a person's answer, at the step it had come to.
 func (t *turn) resumePlan(ctx context.Context, w *suspended, p flight.Plan) {
-	t.ended, t.replyTo = false, nil // its request has had its reply
 	yes := p.State == flight.Approved
 	if err := t.a.Journal.Note(t.answerEntry(w.token, yes, p.Reason, p.By)); err != nil {
-		t.token = w.token
 		t.planEnds(flight.Failed, fmt.Sprintf("nothing was done: %v", err))
 		t.finish(Failed, fmt.Sprintf("The plan was not carried out: %v.", err))
 		return
@@ -216,7 +214,7 @@ func (t *turn) resumePlan(ctx context.Context, w *suspended, p flight.Plan) {
 		t.run(ctx)
 		return
 	}
-	t.token, t.batch.by = w.token, p.By
+	t.batch.by = p.By
 	r, err := t.answered(t.action, p.Trace)
 	t.a.step("decided")
 	switch {

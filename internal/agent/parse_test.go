@@ -273,3 +273,24 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestAKeyGivenTwiceIsNotChosenFrom(t *testing.T) {
+	v := vocabulary(t)
+	for _, src := range []string{
+		`{"tool":"capture","args":{"title":"a","Title":"b"},"explanation":"because it was asked for"}`,
+		`{"tool":"capture","Tool":"agenda","args":{"title":"a"},"explanation":"because it was asked for"}`,
+		`{"payload":{"tool":"capture","args":{"title":"a","TITLE":"b"},"explanation":"because it was asked for"}}`,
+		`(:TOOL "capture" :ARGS (:TITLE "a" :title "b") :EXPLANATION "because it was asked for")`,
+	} {
+		for range 20 { // the order of keys differs from time to time
+			if got := understood(v, llm.Reply{Text: src}); !strings.HasPrefix(got, "refused: ") {
+				t.Errorf("%s is understood as %s", src, got)
+				break
+			}
+		}
+	}
+	args := map[string]any{"title": "a", "TITLE": "b", "explanation": "because it was asked for"}
+	if got := understood(v, llm.Reply{Call: &llm.Call{Name: "capture", Args: args}}); !strings.HasPrefix(got, "refused: ") {
+		t.Errorf("a call is understood as %s", got)
+	}
+}

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"fmt"
-	"slices"
 
 	"passepartout/internal/llm"
 	"passepartout/internal/proto"
@@ -17,8 +16,7 @@ const newWord = "/new"
 // agreed to for it. While an action of it waits for an answer it stays, because
 // that action would go on without the labels it was judged with.
 func (t *turn) renew() phase {
-	if n := waitingIn(t.a.Questions(), t.s.name); n > 0 {
-		t.finish(Failed, fmt.Sprintf("%d actions of this conversation wait for you. Answer them first: /approvals lists them.", n))
+	if t.waitedFor() {
 		return done
 	}
 	if err := t.a.Journal.Note(t.a.sessionEntry("RENEW", t.s, t.id)); err != nil {
@@ -35,6 +33,21 @@ func (t *turn) renew() phase {
 	return done
 }
 
-func waitingIn(qs []Question, session string) int {
-	return len(slices.DeleteFunc(qs, func(q Question) bool { return q.Session != session }))
+// waitedFor ends the turn if an action of its conversation waits: for the person, or,
+// answered already, for its turn.
+func (t *turn) waitedFor() bool {
+	t.a.Questions() // forgets those whose time is over
+	n := 0
+	t.a.mu.Lock()
+	for _, w := range t.a.waiting {
+		if w.turn.sig.Session == t.s.name {
+			n++
+		}
+	}
+	t.a.mu.Unlock()
+	if n == 0 {
+		return false
+	}
+	t.finish(Failed, fmt.Sprintf("Actions of this conversation wait for you, or for what you said before to be done (%d). Answer them first: /approvals lists them.", n))
+	return true
 }

@@ -63,18 +63,17 @@ func (t *turn) rewind(args []string) phase {
 		t.finish(Failed, err.Error())
 		return done
 	}
-	if n := waitingIn(t.a.Questions(), t.s.name); n > 0 {
-		t.finish(Failed, fmt.Sprintf("%d actions of this conversation wait for you. Answer them first: /approvals lists them.", n))
+	if t.waitedFor() {
 		return done
 	}
-	before := *t.s
+	turns, said, talk, logs, last := t.s.turns, t.s.said, t.s.talk, t.s.logs, t.s.last
 	gone := t.s.rewindTo(turn)
 	ids := make([]string, len(gone))
 	for i, id := range gone {
 		ids[i] = string(id)
 	}
 	if err := t.a.Journal.Note(t.a.sessionEntry("REWIND", t.s, t.id).With("TURNS", sexp.Strings(ids))); err != nil {
-		t.s.turns, t.s.said, t.s.talk, t.s.logs, t.s.last = before.turns, before.said, before.talk, before.logs, before.last
+		t.s.turns, t.s.said, t.s.talk, t.s.logs, t.s.last = turns, said, talk, logs, last
 		t.finish(Failed, fmt.Sprintf("The journal cannot be written, so nothing is forgotten: %v.", err))
 		return done
 	}

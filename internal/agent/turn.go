@@ -76,14 +76,27 @@ func (a *Agent) newTurn(s *session, sig proto.Signal, replyTo sexp.Value) *turn 
 	return &turn{a: a, s: s, id: sig.ID, sig: sig, replyTo: replyTo, phase: perceiving, large: sig.Body.Word("TIER") == "REASONING"}
 }
 
-// run drives the turn to its end. It recovers, because one turn's bug must not
-// take the others with it, and it always replies.
-func (t *turn) run(ctx context.Context) {
+// guarded does what belongs to the turn. It recovers, because one turn's bug must not
+// take the others with it. The plan that was being carried out has ended: nobody takes
+// up after a restart what the person was told has failed.
+func (t *turn) guarded(do func()) {
 	defer func() {
-		if p := recover(); p != nil {
-			t.finish(Failed, fmt.Sprintf("An internal error ended this turn: %v", p))
+		p := recover()
+		if p == nil {
+			return
 		}
+		text := fmt.Sprintf("An internal error ended this turn: %v", p)
+		if plan, ok := t.a.Plans.Get(t.token); ok && plan.State == flight.Started {
+			t.planEnds(flight.Unknown, text)
+		}
+		t.planEnds(flight.Failed, "nothing was done: "+text)
+		t.finish(Failed, text)
 	}()
+	do()
+}
+
+// run drives the turn to its end. It always replies.
+func (t *turn) run(ctx context.Context) {
 	for t.phase != done {
 		if ctx.Err() != nil {
 			t.stopped(context.Cause(ctx))
@@ -205,8 +218,6 @@ func listensTo(sensor string) bool {
 	return slices.Contains([]string{"user-input", "chat-message", "scheduled", "hook"}, sensor)
 }
 
-// hear adds to the conversation. When it is too long a quarter of it goes at once,
-// so that its beginning stays the same for many turns and a provider can keep it.
 // maxSeen is how many addresses of what was read are remembered.
 const maxSeen = 200
 
@@ -223,6 +234,8 @@ func (s *session) see(out act.Outcome) {
 	}
 }
 
+// hear adds to the conversation. When it is too long a quarter of it goes at once,
+// so that its beginning stays the same for many turns and a provider can keep it.
 func (s *session) hear(m llm.Message) {
 	if s.talk = append(s.talk, m); len(s.talk) > maxTalk {
 		s.talk = keep(s.talk, maxTalk*3/4)
