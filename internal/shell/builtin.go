@@ -11,6 +11,9 @@ import (
 func (j *judge) builtin(base string, args []string) (out flow, ok bool) {
 	switch base {
 	case ":", "true", "false", "break", "continue", "return", "exit", "wait", "times", "pwd", "dirs", "popd", "jobs", "fg", "bg", "getopts", "umask", "suspend", "logout", "disown", "shift", "ulimit", "caller":
+		for _, a := range args {
+			j.subscript(a) // wait -p takes the name of a variable
+		}
 		if base == "ulimit" || base == "umask" {
 			return flow{}, true
 		}
@@ -232,8 +235,8 @@ func (j *judge) execBuiltin(base string, args []string) flow {
 		if base == "command" && (a == "-v" || a == "-V") {
 			return flow{}
 		}
-		if base == "exec" && a == "-a" && len(args) > 0 {
-			args = args[1:]
+		if base == "exec" && strings.Trim(a, "-cl") == "a" && strings.HasSuffix(a, "a") && len(args) > 0 {
+			args = args[1:] // the name it runs under
 		}
 		if a == "--" {
 			break
@@ -248,6 +251,9 @@ func (j *judge) execBuiltin(base string, args []string) flow {
 // set handles set -- args and refuses nothing else: options of set only change how this text runs.
 func (j *judge) set(args []string) {
 	for i, a := range args {
+		if len(a) > 1 && (a[0] == '-' || a[0] == '+') && strings.Contains(a, "e") || a == "errexit" && i > 0 {
+			j.errexit = a[0] == '-' || a == "errexit" && args[i-1] == "-o"
+		}
 		if a == "history" && i > 0 && args[i-1] == "+o" {
 			j.ask("shell.history-clear", "keeps commands out of the history")
 		}

@@ -182,6 +182,24 @@ func helpOnly(args []string) bool {
 	return true
 }
 
+// onlyHelps reports a call that only prints help or a version. Behind the name of a subcommand it is for that to say, and behind the name of a package,
+// a script or a program the option is theirs, not ours: npx x --help runs x.
+func (s *spec) onlyHelps(args []string) bool {
+	if !helpOnly(args) || len(args) > 1 && s.sub(args[0]) != nil {
+		return false
+	}
+	switch s.class {
+	case classWrap:
+		return false
+	case classNone, classCli, classBuild, classFetch:
+		return len(args) == 1
+	case classAsk, classDeny:
+		return len(args) == 1 || s.code != "exec" && s.code != "remote" && s.code != "shell" && s.code != "install"
+	default:
+		return true
+	}
+}
+
 // unknown judges a program nobody described.
 func (j *judge) unknown(base string, args []string) flow {
 	for _, a := range args {
@@ -194,7 +212,7 @@ func (j *judge) unknown(base string, args []string) flow {
 
 // tabled judges a program by its table entry.
 func (j *judge) tabled(s *spec, args []string) flow {
-	if s.class != classWrap && helpOnly(args) {
+	if s.onlyHelps(args) {
 		return flow{}
 	}
 	root, all := s, args
@@ -227,7 +245,7 @@ func (j *judge) tabled(s *spec, args []string) flow {
 		if s.at != "" {
 			at = s.at
 		}
-		if s.class != classWrap && helpOnly(args) {
+		if s.onlyHelps(args) {
 			return flow{}
 		}
 	}

@@ -695,11 +695,33 @@ func (j *judge) arithm(x syntax.ArithmExpr) {
 
 // arithWord judges an operand. The shell evaluates a variable's value again, so a value with a subscript can run commands.
 func (j *judge) arithWord(w *syntax.Word) {
-	s := j.single(w)
-	if v, ok := j.lookup(s); ok {
-		s = v
-	}
+	j.arithText(j.single(w), 0)
+}
+
+// arithText follows the names in an arithmetic text to their values, and on to the names in those.
+func (j *judge) arithText(s string, depth int) {
+	const deepest = 4
 	j.subscript(s)
+	if depth == deepest || len(s) > maxValue {
+		return
+	}
+	for name := range strings.FieldsFuncSeq(s, func(r rune) bool { return r >= utf8.RuneSelf || !wordByte(byte(r)) }) {
+		if v, ok := j.vars[name]; ok && v != s && v != anything {
+			j.arithText(v, depth+1)
+		}
+	}
+}
+
+// evaluated refuses a value that the shell evaluates whenever the variable is set or used: a number, or the name of another variable. What such a
+// variable is given later is looked at as well.
+func (j *judge) evaluated(name string) {
+	if j.numbers == nil {
+		j.numbers = make(map[string]bool, 4)
+	}
+	j.numbers[name] = true
+	if v, ok := j.vars[name]; ok {
+		j.arithText(v, 0)
+	}
 }
 
 // subscript refuses text that the shell would evaluate as an array subscript with a substitution in it.

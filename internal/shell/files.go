@@ -197,7 +197,7 @@ func (j *judge) tar(args []string) flow {
 		if dir == "" {
 			dir = "."
 		}
-		j.writePath(strings.TrimSuffix(dir, "/") + "/x")
+		j.writeInto(dir)
 		if abs := j.resolve(dir); known(abs) && j.env.Places.Covers(abs) && !j.env.Places.Writable(abs) {
 			j.deny("shell.write-top", "unpacks over a home, a root or a top-level directory: "+plain(dir))
 		}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
+	"path"
 	"sort"
 	"strings"
 
@@ -27,12 +28,16 @@ type judge struct {
 
 	parser   *syntax.Parser // used again for every inner text; each is read to its end before it is judged
 	vars     map[string]string
+	numbers  map[string]bool // variables whose values are evaluated: declare -i, declare -n
 	funcs    map[string]*syntax.Stmt
-	cwd      string // may hold a hole after cd "$x"
+	cwd      string   // may hold a hole after cd "$x"
+	stayed   []string // where the commands run instead if an earlier cd failed and nobody looked
+	errexit  bool     // set -e: a cd of its own that fails is the end
 	args     []string
 	script   string // $0 of the script being read
 	stdin    flow
 	files    map[string]flow // what this command line wrote, so that running it can be judged
+	filled   []string        // directories into which files are put whose names are not known
 	calls    []string        // functions being judged, innermost last
 	judged   map[*syntax.Stmt]bool
 	assigns  map[syntax.Node][]string // by loop, the variables set in it
@@ -222,7 +227,7 @@ func (j *judge) patch(src string) string {
 
 // subshell runs fn on a copy of the variables, functions and directory, as ( ), pipes and substitutions do.
 func (j *judge) subshell(fn func() flow) flow {
-	vars, funcs, cwd, args := j.vars, j.funcs, j.cwd, j.args
+	vars, funcs, cwd, args, stayed, errexit := j.vars, j.funcs, j.cwd, j.args, j.stayed, j.errexit
 	endless, stops := j.endless, j.stops
 	j.vars, j.funcs = cloneMap(vars), cloneMap(funcs)
 	out := fn()
@@ -231,7 +236,7 @@ func (j *judge) subshell(fn func() flow) flow {
 			j.once(n, f)
 		}
 	}
-	j.vars, j.funcs, j.cwd, j.args = vars, funcs, cwd, args
+	j.vars, j.funcs, j.cwd, j.args, j.stayed, j.errexit = vars, funcs, cwd, args, stayed, errexit
 	j.endless, j.stops = endless, stops
 	return out
 }
@@ -308,6 +313,32 @@ func (j *judge) runScript(word string, judgeText func(string)) {
 		}
 	}
 	j.ask("shell.script-unread", "the script that would run cannot be read beforehand")
+}
+
+// rewrites objects to running a script that this same command line changes, before or after: what was read is then not what runs.
+func (j *judge) rewrites() {
+	for _, s := range j.rep.Scripts {
+		if _, told := j.files[s.Path]; told || !j.changes(s.Path) {
+			continue
+		}
+		j.pos, j.name = syntax.Pos{}, ""
+		j.ask("shell.run-written", "a script that would run is changed by this same command line: "+plain(s.Path))
+	}
+}
+
+// changes reports whether the command line writes the file, a directory above it, or files of unknown names beside or above it.
+func (j *judge) changes(abs string) bool {
+	for _, w := range j.rep.Writes {
+		if abs == w || strings.HasPrefix(abs, w+"/") {
+			return true
+		}
+	}
+	for _, dir := range j.filled {
+		if ok, err := path.Match(dir, abs); ok && err == nil || strings.HasPrefix(abs, strings.TrimSuffix(dir, "/")+"/") {
+			return true
+		}
+	}
+	return false
 }
 
 // once judges a function nobody called, as if with unknown arguments: it may be exported, or called by a name that was not known.

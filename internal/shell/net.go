@@ -7,7 +7,7 @@ import (
 var curlSpec = &spec{opts: map[string]byte{
 	"-o": 'w', "--output": 'w', "--output-dir": 'd', "-D": 'w', "--dump-header": 'w', "-c": 'w', "--cookie-jar": 'w', "--trace": 'w', "--trace-ascii": 'w', "--stderr": 'w', "--libcurl": 'w', "--etag-save": 'w', "--hsts": 'w', "--alt-svc": 'w',
 	"-K": '!', "--config": '!', "--engine": '!', "-b": 'v', "--cookie": 'v', "-H": 'v', "--header": 'v', "-A": 'v', "--user-agent": 'v', "-e": 'v', "--referer": 'v', "-m": 'v', "--max-time": 'v', "--connect-timeout": 'v', "--retry": 'v', "--retry-delay": 'v', "--retry-max-time": 'v',
-	"-r": 'v', "--range": 'v', "-w": 'v', "--write-out": 'v', "-y": 'v', "-Y": 'v', "-z": 'v', "--time-cond": 'v', "--limit-rate": 'v', "--max-redirs": 'v', "--max-filesize": 'v', "--interface": 'v', "--resolve": 'v', "--connect-to": 'v', "--dns-servers": 'v', "--ciphers": 'v', "--tls-max": 'v', "--proto": 'v',
+	"-r": 'v', "--range": 'v', "-w": 'v', "--write-out": 'v', "-y": 'v', "-Y": 'v', "-z": 'v', "--time-cond": 'v', "--limit-rate": 'v', "--max-redirs": 'v', "--max-filesize": 'v', "--interface": 'v', "--resolve": '?', "--connect-to": '?', "--dns-servers": '?', "--ciphers": 'v', "--tls-max": 'v', "--proto": 'v',
 	"-x": 'n', "--proxy": 'n', "--preproxy": 'n', "--socks5": 'n', "--socks5-hostname": 'n', "--socks4": 'n', "--doh-url": 'n', "-U": 'v', "--proxy-user": 'v', "-u": 'v', "--user": 'v', "--oauth2-bearer": 'v', "-E": 'r', "--cert": 'r', "--key": 'r', "--cacert": 'r', "--capath": 'r', "--netrc-file": 'r', "--unix-socket": '?', "--abstract-unix-socket": '?',
 	"-d": 'v', "--data": 'v', "--data-ascii": 'v', "--data-binary": 'v', "--data-raw": 'v', "--data-urlencode": 'v', "--json": 'v', "-F": 'v', "--form": 'v', "--form-string": 'v', "-T": 'r', "--upload-file": 'r', "--url": 'v', "-X": 'v', "--request": 'v', "--request-target": 'v', "-Q": '?', "--quote": '?',
 	"-I": '.', "--head": '.', "-f": '.', "-L": '.', "-k": '.', "--insecure": '.', "-n": '?', "--netrc": '?', "--netrc-optional": '?', "-P": 'v', "--ftp-port": 'v', "--mail-from": '?', "--mail-rcpt": '?', "--telnet-option": '?', "--proxy-header": 'v', "--url-query": 'v', "--variable": 'v', "-C": 'v', "--continue-at": 'v', "--create-dirs": '.', "--retry-all-errors": '.', "--noproxy": 'v', "--parallel-max": 'v', "--keepalive-time": 'v', "--expect100-timeout": 'v', "--delegation": 'v', "--pubkey": 'r', "--hostpubsha256": 'v',
@@ -20,10 +20,7 @@ func (j *judge) curl(args []string) flow {
 	}
 	j.effect(Network)
 	p := j.options(curlSpec, args)
-	urls := p.operands
-	if u, ok := p.given["--url"]; ok {
-		urls = append(urls, u)
-	}
+	urls := append(p.operands, p.each("--url")...)
 	for _, u := range urls {
 		if strings.HasPrefix(strings.ToLower(u), "file:") {
 			j.readPath(strings.TrimPrefix(u[5:], "//"))
@@ -32,20 +29,19 @@ func (j *judge) curl(args []string) flow {
 		j.host(u)
 	}
 	sends := false
-	for _, o := range []string{"-d", "--data", "--data-ascii", "--data-binary", "--data-raw", "--data-urlencode", "--json", "-F", "--form", "-T", "--upload-file", "--form-string"} {
-		if v, ok := p.given[o]; ok {
-			sends = true
+	for _, v := range p.each("-d", "--data", "--data-ascii", "--data-binary", "--data-raw", "--data-urlencode", "--json", "-F", "--form", "-T", "--upload-file", "--form-string") {
+		sends = true
+		j.sentFile(v)
+	}
+	for _, v := range p.each("-H", "--header", "-b", "--cookie", "--url-query", "--variable") {
+		if strings.HasPrefix(v, "@") {
 			j.sentFile(v)
+			sends = true
 		}
 	}
-	for _, o := range []string{"-H", "--header", "-b", "--cookie", "--url-query", "--variable"} {
-		if v := p.given[o]; strings.HasPrefix(v, "@") {
-			j.sentFile(v)
-			sends = true
-		} else if o == "-b" || o == "--cookie" {
-			if v != "" && !strings.Contains(v, "=") {
-				j.readPath(v)
-			}
+	for _, v := range p.each("-b", "--cookie") {
+		if v != "" && v[0] != '@' && !strings.Contains(v, "=") {
+			j.readPath(v)
 		}
 	}
 	method := strings.ToUpper(p.given["-X"] + p.given["--request"])
@@ -58,8 +54,8 @@ func (j *judge) curl(args []string) flow {
 		j.ask("shell.upload", "sends data to another machine or changes something there")
 	}
 	out := flow{net: true}
-	for _, o := range []string{"-o", "--output"} {
-		if w, ok := p.given[o]; ok && w != "-" {
+	for _, w := range p.each("-o", "--output") {
+		if w != "-" {
 			j.wrote(w, flow{net: true})
 		}
 	}

@@ -9,9 +9,24 @@ import (
 // parsed is a command's arguments after its options were judged.
 type parsed struct {
 	operands []string
-	given    map[string]string // described options that were given, with their value
+	given    map[string]string // options that were given, with their last value
+	values   []optionValue     // every option that was given, in order
 	text     []string          // values that are plain text, which may mention any path
 	unsure   bool              // an argument with a hole may have been an option
+}
+
+// optionValue is one option with its value.
+type optionValue struct{ name, value string }
+
+// each returns the values of every time one of these options was given: programs take some of them again and again.
+func (p *parsed) each(names ...string) []string {
+	var out []string
+	for _, v := range p.values {
+		if contains(names, v.name) {
+			out = append(out, v.value)
+		}
+	}
+	return out
 }
 
 func (p *parsed) has(names ...string) bool {
@@ -28,6 +43,7 @@ func (p *parsed) set(name, value string) {
 		p.given = make(map[string]string, 4)
 	}
 	p.given[name] = value
+	p.values = append(p.values, optionValue{name, value})
 }
 
 // options judges the options in args by the rules of s and returns the rest.
@@ -173,7 +189,7 @@ func (j *judge) optionRule(p *parsed, rule byte, name, value string) {
 	case 'w':
 		j.writePath(value)
 	case 'd':
-		j.writePath(strings.TrimSuffix(value, "/") + "/x")
+		j.writeInto(value)
 	case 'e':
 		j.effect(Executes)
 		j.nested(value)
@@ -227,6 +243,11 @@ func (j *judge) operandRoles(s *spec, p parsed) {
 				j.writePath(w)
 			} else {
 				j.effect(Writes)
+			}
+		case 'X': // an archive, unpacked into the current folder unless an option says otherwise
+			j.readPath(w)
+			if i == 0 && !p.has("-d", "-l", "-p", "-t", "-v", "-z", "-Z", "-so") {
+				j.writeInto(".")
 			}
 		case 'C': // copied to the last
 			if w == "/dev/null" && i == 0 {

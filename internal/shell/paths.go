@@ -276,7 +276,11 @@ func (j *judge) writePath(word string) {
 		return
 	}
 	j.effect(Writes)
-	if known(abs) && !globbed(abs) {
+	switch {
+	case !known(abs):
+	case globbed(abs):
+		j.filled = append(j.filled, unglob(abs))
+	default:
 		j.rep.Writes = append(j.rep.Writes, abs)
 	}
 	if j.protected(k, "writes", word) {
@@ -297,6 +301,14 @@ func (j *judge) writePath(word string) {
 		}
 	default:
 		j.ask("shell.write-outside", "writes outside the folders that may be written: "+plain(word))
+	}
+}
+
+// writeInto judges putting files whose names are not known into a directory.
+func (j *judge) writeInto(dir string) {
+	j.writePath(strings.TrimSuffix(dir, "/") + "/x")
+	if abs := j.resolve(dir); known(abs) {
+		j.filled = append(j.filled, unglob(abs))
 	}
 }
 
@@ -372,17 +384,15 @@ func (j *judge) deletePath(word string, tree bool) {
 		}
 		return
 	}
-	covers := l.Covers(unglob(abs))
-	if globbed(abs) {
-		// A pattern that matches everything in a directory is as good as the directory.
-		dir, last := path.Split(abs)
-		if pat := unglob(last); strings.Trim(pat, "*?.") == "" {
-			covers = covers || l.Covers(path.Clean(dir)) || strings.HasPrefix(pat, ".") && tree
-		}
+	covers := j.covers(abs)
+	if _, last := path.Split(abs); globbed(last) && tree && strings.HasPrefix(last, ".") && everything(last) {
+		covers = true // which takes the folder above along
 	}
 	switch {
 	case covers:
 		j.deny("shell.delete-home", "deletes a home, a root or a top-level directory: "+plain(word))
+	case j.coversAfterFailedCd(word):
+		j.deny("shell.delete-home", "deletes a home, a root or a top-level directory if the cd before it fails; join them with && instead: "+plain(word))
 	case l.Writable(unglob(abs)):
 		j.ask("shell.delete", "deletes files: "+plain(word))
 	case tree && !j.scratch(abs):
@@ -390,6 +400,34 @@ func (j *judge) deletePath(word string, tree bool) {
 	default:
 		j.ask("shell.delete-outside", "deletes outside the folders that may be written: "+plain(word))
 	}
+}
+
+// covers reports whether removing abs, which may be a pattern, takes a home, a root or a top-level directory with it. A pattern that matches
+// everything in a directory is as good as the directory.
+func (j *judge) covers(abs string) bool {
+	if j.env.Places.Covers(unglob(abs)) {
+		return true
+	}
+	dir, last := path.Split(abs)
+	return globbed(last) && everything(last) && j.env.Places.Covers(path.Clean(dir))
+}
+
+func everything(pattern string) bool { return strings.Trim(unglob(pattern), "*?.") == "" }
+
+// coversAfterFailedCd asks the same for where the command would be run if an earlier cd failed.
+func (j *judge) coversAfterFailedCd(word string) bool {
+	if word == "" || strings.IndexByte("/~", word[0]) >= 0 {
+		return false
+	}
+	cwd := j.cwd
+	defer func() { j.cwd = cwd }()
+	for _, dir := range j.stayed {
+		j.cwd = dir
+		if abs := j.resolve(word); known(abs) && j.covers(abs) {
+			return true
+		}
+	}
+	return false
 }
 
 // couldBeRoot reports whether some value of the holes makes the path a root or home: only path elements that are wholly unknown, or nothing

@@ -177,6 +177,7 @@ func AnalyzeArgv(argv []string, e Env) Report {
 }
 
 func (j *judge) report() Report {
+	j.rewrites()
 	r := j.rep
 	if !j.env.Sandboxed && j.level > Question {
 		j.find(Question, "shell.no-sandbox", "there is no sandbox to run this in")

@@ -140,7 +140,10 @@ func (j *judge) shellProgram(base string, args []string) flow {
 
 // shellText judges the argument of -c in a fresh shell.
 func (j *judge) shellText(args []string, noexec bool) flow {
-	for len(args) > 0 && len(args[0]) > 1 && args[0][0] == '-' {
+	for len(args) > 0 && len(args[0]) > 1 && (args[0][0] == '-' || args[0][0] == '+') {
+		if strings.ContainsAny(args[0][1:], "oO") && len(args) > 1 {
+			args = args[1:] // the name of what is switched
+		}
 		args = args[1:]
 	}
 	if len(args) == 0 || noexec {
@@ -157,6 +160,9 @@ func (j *judge) shellText(args []string, noexec bool) flow {
 	j.args, j.cwd, j.vars, j.funcs, j.script = saved, cwd, vars, funcs, script
 	return flow{net: j.stdin.net || j.netSubst}
 }
+
+// envFlags are the long options of env that change nothing about which program runs, or have their value glued to them.
+var envFlags = set("--argv0 --unset --ignore-environment --null --debug --block-signal --default-signal --ignore-signal --list-signal-handling --help --version")
 
 // envProgram judges env: its variables, then its command.
 func (j *judge) envProgram(args []string) flow {
@@ -190,7 +196,16 @@ func (j *judge) envProgram(args []string) flow {
 			}
 		case strings.HasPrefix(a, "-P"):
 			j.ask("shell.env-path", "programs would be looked up in another folder")
+		case a == "-a" || a == "--argv0":
+			next() // the name it runs under
+		case strings.HasPrefix(a, "--"):
+			if name, _, _ := strings.Cut(a, "="); !envFlags[name] {
+				j.ask("shell.unknown-option", "the option is not among the described ones: "+plain(a))
+			}
 		case len(a) > 1 && a[0] == '-':
+			if strings.Trim(a[1:], "0iv") != "" && !strings.HasPrefix(a, "-u") && !strings.HasPrefix(a, "-a") {
+				j.ask("shell.unknown-option", "the option is not among the described ones: "+plain(a))
+			}
 		case strings.Contains(a, "="):
 			n, v, _ := strings.Cut(a, "=")
 			j.envVar(n, v, true)
@@ -303,8 +318,8 @@ func (j *judge) xargs(args []string) flow {
 		}
 	}
 	items := []string{anything}
-	if in := j.stdin; in.known && known(in.text) && !p.has("-a", "--arg-file") && len(in.text) < 4096 {
-		items = strings.Fields(in.text)
+	if in := j.stdin; in.known && known(in.text) && !p.has("-a", "--arg-file", "-d", "--delimiter") && len(in.text) < 4096 && !strings.ContainsAny(in.text, `'"\`) {
+		items = strings.Fields(in.text) // xargs takes quotes and backslashes away itself
 	}
 	argv := append([]string(nil), args[min(i, len(args)):]...)
 	if len(argv) == 0 {

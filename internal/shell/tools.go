@@ -87,7 +87,7 @@ func (j *judge) sqlite(args []string) flow {
 	if helpOnly(args) {
 		return flow{}
 	}
-	sql := p.given["-cmd"] + "\n"
+	sql := strings.Join(p.each("-cmd"), "\n") + "\n"
 	for i, w := range p.operands {
 		if i == 0 {
 			j.readPath(w)
@@ -144,10 +144,12 @@ func (j *judge) database(base string, args []string) flow {
 	p := j.options(s, args)
 	j.effect(Network)
 	j.ask("shell.database", "works on a database server")
-	for _, o := range []string{"-c", "--command", "-e", "--execute"} {
-		if v, ok := p.given[o]; ok && (base == "psql" && strings.Contains(o, "c") || base != "psql" && strings.Contains(o, "e")) {
-			j.sql(v, false)
-		}
+	orders := []string{"-e", "--execute"}
+	if base == "psql" {
+		orders = []string{"-c", "--command"}
+	}
+	for _, v := range p.each(orders...) {
+		j.sql(v, false)
 	}
 	for _, o := range []string{"-o", "--output"} {
 		if v, ok := p.given[o]; ok && base == "psql" {
@@ -247,22 +249,18 @@ func (j *judge) make(args []string) flow {
 	j.effect(Executes | Reads | Writes)
 	p := j.options(makeSpec, args)
 	cwd := j.cwd
-	for _, o := range []string{"-C", "--directory"} {
-		if d, ok := p.given[o]; ok {
-			j.chdir([]string{d})
-		}
+	for _, d := range p.each("-C", "--directory") {
+		j.chdir([]string{d})
 	}
 	j.buildPlace()
-	for _, o := range []string{"-f", "--file", "--makefile"} {
-		if f, ok := p.given[o]; ok {
-			abs := j.resolve(f)
-			if w, written := j.files[abs]; written || f == "-" || f == "/dev/stdin" {
-				j.deny("shell.run-written", "the build would run what this command line wrote")
-				j.suspicious(w.text)
-			}
-			if !known(abs) || !j.env.Places.Writable(abs) {
-				j.ask("shell.exec", "the build file is outside the project: "+plain(f))
-			}
+	for _, f := range p.each("-f", "--file", "--makefile") {
+		abs := j.resolve(f)
+		if w, written := j.files[abs]; written || f == "-" || f == "/dev/stdin" {
+			j.deny("shell.run-written", "the build would run what this command line wrote")
+			j.suspicious(w.text)
+		}
+		if !known(abs) || !j.env.Places.Writable(abs) {
+			j.ask("shell.exec", "the build file is outside the project: "+plain(f))
 		}
 	}
 	j.cwd = cwd
@@ -420,7 +418,7 @@ func (j *judge) docker(args []string) flow {
 		switch sub {
 		case "run", "create", "exec":
 			j.options(s, args[:i])
-			if helpOnly(rest) {
+			if len(rest) == 1 && helpOnly(rest) {
 				return flow{}
 			}
 			return j.container(rest)
@@ -438,17 +436,17 @@ func (j *judge) container(args []string) flow {
 	j.effect(Executes | Network)
 	p := j.options(containerSpec, args)
 	j.ask("shell.container", "runs something in a container, outside the sandbox")
-	for _, o := range []string{"-v", "--volume", "--mount"} {
-		v := p.given[o]
-		if o == "--mount" {
-			for _, f := range strings.Split(v, ",") {
-				if s, ok := strings.CutPrefix(f, "source="); ok {
-					v = s
-				} else if s, ok := strings.CutPrefix(f, "src="); ok {
-					v = s
-				}
+	mounts := p.each("-v", "--volume")
+	for _, v := range p.each("--mount") {
+		for _, f := range strings.Split(v, ",") {
+			if s, ok := strings.CutPrefix(f, "source="); ok {
+				mounts = append(mounts, s)
+			} else if s, ok := strings.CutPrefix(f, "src="); ok {
+				mounts = append(mounts, s)
 			}
 		}
+	}
+	for _, v := range mounts {
 		src, _, _ := strings.Cut(v, ":")
 		if src == "" || !known(src) || !strings.ContainsAny(src, "/~.") {
 			continue
@@ -459,10 +457,8 @@ func (j *judge) container(args []string) flow {
 			j.deny("shell.container-mount", "gives the container a part of this machine it must not have: "+plain(src))
 		}
 	}
-	for _, o := range []string{"--pid", "--ipc", "--userns", "--net", "--network"} {
-		if p.given[o] == "host" {
-			j.deny("shell.container-host", "takes away the separation between container and machine")
-		}
+	if contains(p.each("--pid", "--ipc", "--userns", "--net", "--network"), "host") {
+		j.deny("shell.container-host", "takes away the separation between container and machine")
 	}
 	if len(p.operands) > 1 {
 		saved := j.remote

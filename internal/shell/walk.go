@@ -15,7 +15,11 @@ func (j *judge) stmts(list []*syntax.Stmt) { j.stmtsFlow(list) }
 func (j *judge) stmtsFlow(list []*syntax.Stmt) flow {
 	out := flow{piped: true, known: true}
 	for _, s := range list {
+		before := j.cwd
 		f := j.stmt(s)
+		if j.cwd != before && !j.guarded(s) {
+			j.mayStay(before)
+		}
 		j.ends(f)
 		out.known = out.known && f.known
 		out.text += f.text
@@ -159,16 +163,111 @@ func (j *judge) binary(c *syntax.BinaryCmd) flow {
 		})
 	default:
 	}
+	if c.Op == syntax.AndStmt {
+		return j.and(c)
+	}
+	cwd, stayed := j.cwd, j.stayed
 	a := j.stmt(c.X)
 	j.ends(a)
-	var b flow
-	if c.Op == syntax.AndStmt {
-		// What follows && only runs if the left side worked, so a cd on the left holds on the right; afterwards either may be true.
-		b = j.stmt(c.Y)
-	} else {
-		j.maybe(func() { b = j.stmt(c.Y) })
+	if j.cwd != cwd {
+		j.mayStay(cwd) // what follows || runs where the cd did not lead
 	}
-	return flow{piped: true, known: a.known && b.known && c.Op == syntax.AndStmt, text: a.text + b.text, net: a.net || b.net, endless: b.endless}
+	var b flow
+	j.maybe(func() { b = j.stmt(c.Y) })
+	j.stayed = stayed
+	return flow{piped: true, net: a.net || b.net, endless: b.endless}
+}
+
+// and judges a chain of &&. What follows only runs if what stands before worked, so a cd or an assignment holds for the rest of the chain; what a chain
+// that may have ended early has assigned is unknown behind it.
+func (j *judge) and(c *syntax.BinaryCmd) flow {
+	chain := []*syntax.Stmt{c.Y}
+	for {
+		inner, ok := c.X.Cmd.(*syntax.BinaryCmd)
+		if !ok || inner.Op != syntax.AndStmt || len(c.X.Redirs) > 0 || c.X.Negated || c.X.Background {
+			break
+		}
+		c = inner
+		chain = append(chain, c.Y)
+	}
+	chain = append(chain, c.X)
+	out := flow{piped: true, known: true}
+	var vars map[string]string
+	doubt := false
+	for i := len(chain) - 1; i >= 0; i-- {
+		f := j.stmt(chain[i])
+		if i > 0 {
+			j.ends(f)
+		}
+		out = flow{piped: true, known: out.known && f.known, text: out.text + f.text, net: out.net || f.net, endless: f.endless}
+		if len(out.text) > MaxBytes {
+			out.known, out.text = false, ""
+		}
+		if j.stopped() {
+			return flow{piped: true, net: out.net}
+		}
+		if !doubt && !onlyAssigns(chain[i]) {
+			doubt, vars = true, cloneMap(j.vars)
+		}
+	}
+	for k, v := range j.vars {
+		if old, ok := vars[k]; doubt && (!ok || old != v) {
+			j.vars[k] = anything
+		}
+	}
+	return out
+}
+
+// onlyAssigns reports a statement that cannot fail: assignments without a substitution in them.
+func onlyAssigns(s *syntax.Stmt) bool {
+	call, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) > 0 || len(s.Redirs) > 0 || s.Negated {
+		return false
+	}
+	plain := true
+	syntax.Walk(call, func(n syntax.Node) bool {
+		if _, subst := n.(*syntax.CmdSubst); subst {
+			plain = false
+		}
+		return plain
+	})
+	return plain
+}
+
+// mayStay notes that a cd may have failed, so that what follows runs in dir.
+func (j *judge) mayStay(dir string) {
+	const most = 8
+	if len(j.stayed) < most && !contains(j.stayed, dir) {
+		j.stayed = append(j.stayed[:len(j.stayed):len(j.stayed)], dir)
+	}
+}
+
+// guarded reports a statement after which nothing runs if its cd failed: cd x || exit, or a plain cd under set -e.
+func (j *judge) guarded(s *syntax.Stmt) bool {
+	switch c := s.Cmd.(type) {
+	case *syntax.CallExpr:
+		return j.errexit && j.depth == 0 && !s.Negated
+	case *syntax.BinaryCmd:
+		return c.Op == syntax.OrStmt && leaves(c.Y)
+	default:
+		return false
+	}
+}
+
+// leaves reports a statement that ends the shell or the function it stands in.
+func leaves(s *syntax.Stmt) bool {
+	switch c := s.Cmd.(type) {
+	case *syntax.CallExpr:
+		if len(c.Args) == 0 {
+			return false
+		}
+		word := c.Args[0].Lit()
+		return word == "exit" || word == "return"
+	case *syntax.Block:
+		return len(c.Stmts) > 0 && leaves(c.Stmts[len(c.Stmts)-1])
+	default:
+		return false
+	}
 }
 
 func (j *judge) ifClause(c *syntax.IfClause) flow {
@@ -430,13 +529,16 @@ func (j *judge) assign(a *syntax.Assign, env bool) {
 	}
 	j.envVar(name, v, env)
 	j.setVar(name, v)
+	if j.numbers[name] {
+		j.arithText(v, 0)
+	}
 }
 
 // declare judges export, declare, typeset, local, readonly and nameref.
 func (j *judge) declare(c *syntax.DeclClause) {
 	j.name = c.Variant.Value
 	j.rep.Commands++
-	export := c.Variant.Value == "export"
+	export, evaluates := c.Variant.Value == "export", c.Variant.Value == "nameref"
 	for _, a := range c.Args {
 		if a.Naked && a.Value != nil {
 			for _, w := range j.fields([]*syntax.Word{a.Value}) {
@@ -446,8 +548,14 @@ func (j *judge) declare(c *syntax.DeclClause) {
 				if strings.HasPrefix(w, "-") && strings.Contains(w, "p") {
 					j.ask("shell.environment", "prints variables, where credentials are often kept")
 				}
+				if !known(w) || strings.HasPrefix(w, "-") && strings.ContainsAny(w, "in") {
+					evaluates = true // as a number, or as the name of another variable
+				}
 				if n, v, ok := strings.Cut(w, "="); ok && known(n) {
 					j.subscript(n)
+					if evaluates {
+						j.arithText(v, 0)
+					}
 					j.envVar(n, v, export)
 					j.setVar(n, v)
 				} else if !known(w) {
@@ -457,6 +565,9 @@ func (j *judge) declare(c *syntax.DeclClause) {
 			continue
 		}
 		j.assign(a, true)
+		if evaluates && a.Name != nil {
+			j.evaluated(a.Name.Value)
+		}
 	}
 }
 
