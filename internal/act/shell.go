@@ -35,8 +35,8 @@ type Shell struct {
 	WriteRoots []string        // what they may change
 	Hidden     func() []string // what they must not see, looked for before each; nil: nothing
 	// Secluded says where private text stands, before each command: what one that
-	// opens it prints is private. Until Done is called nobody else in this program
-	// opens it, or that would be held against the command. Nil: nowhere.
+	// opens it prints is private. Until Done is called this program opens it only where
+	// it has to: not every kernel can tell who did. Nil: nowhere.
 	Secluded func() Seclusion
 	Env      map[string]string
 	History  History

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"passepartout/internal/llm"
@@ -75,6 +76,55 @@ func TestACommandThatOpensNoPrivateFileLeavesTheConversationFree(t *testing.T) {
 	h := open(t, s)
 	if r := h.connect().request(say("main", "look at the files")).Payload; r.Text("TEXT") != "summary" || m.heardOf("Nothing to hide.") == 0 {
 		t.Errorf("ended %s", r)
+	}
+}
+
+// TestACommandBesideADaemonThatReadsPrivateNotesStaysPublic lets a command wait in a
+// pipe; meanwhile the daemon, which is this process, reads the diary again and again.
+func TestACommandBesideADaemonThatReadsPrivateNotesStaysPublic(t *testing.T) {
+	for cmd, public := range map[string]bool{
+		"cat door; cat plain.txt":                 true,
+		"cat door > copied.txt; cat plain.txt":    true,
+		"cat door; cat plain.txt diary.org":       false,
+		"cat door; ln diary.org d; cat plain.txt": false,
+	} {
+		t.Run(cmd, func(t *testing.T) {
+			m := newModel(t, inTurn(
+				call("shell", map[string]any{"cmd": cmd, "explanation": "The person asked to look at the files."}, 1),
+				speak("summary")))
+			s := m.cloud(settings(t))
+			s.PrivacyTags = []string{"@personal"}
+			write(t, s, "diary.org", secretDiary)
+			write(t, s, "plain.txt", "Nothing to hide.\n")
+			door := filepath.Join(s.MemexDir, "door")
+			if err := syscall.Mkfifo(door, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			h := open(t, s)
+			read := make(chan bool)
+			go func() {
+				defer close(read)
+				f, err := os.OpenFile(door, os.O_WRONLY, 0) // waits for the command
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer f.Close()
+				for range 100 {
+					if _, err := os.ReadFile(filepath.Join(s.MemexDir, "diary.org")); err != nil {
+						t.Error(err)
+					}
+				}
+			}()
+			r := h.connect().request(say("main", "look at the files")).Payload
+			if f, err := os.OpenFile(door, os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil { // if the command never came
+				defer f.Close()
+			}
+			<-read
+			if got := r.Text("TEXT") == "summary" && m.heardOf("Nothing to hide.") > 0; got != public || m.heardOf("canary") > 0 {
+				t.Errorf("public: %t, ended %s", got, r)
+			}
+		})
 	}
 }
 

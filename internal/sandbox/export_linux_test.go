@@ -32,3 +32,16 @@ var (
 	OwnGroups    = ownGroups
 	SweepCgroups = sweepCgroups
 )
+
+// Witnesses are the ways to see who opens files, best first. Each begins to look and
+// returns what ends that.
+var Witnesses = map[string]func(files, roots []string) (opened func() []string, err error){
+	"fanotify": func(files, roots []string) (func() []string, error) {
+		l, err := listen(files, roots)
+		if err != nil {
+			return nil, err
+		}
+		return l.opened, nil
+	},
+	"inotify": func(files, roots []string) (func() []string, error) { return overhear(files, roots).opened, nil },
+}

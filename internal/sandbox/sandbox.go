@@ -286,8 +286,9 @@ type Result struct {
 	// Requests lists what the proxy was asked for, in order, with its answer.
 	Requests []Request
 	// Opened lists the watched files that were meanwhile opened, renamed or
-	// linked, by the command or by somebody else, the directories above them
-	// that were renamed, and what could not be watched.
+	// linked, by the command or by a third program, the directories above them
+	// that were renamed, and what could not be watched. What this program did
+	// itself is left out where the kernel can tell.
 	Opened []string
 }
 
