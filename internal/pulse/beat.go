@@ -54,7 +54,7 @@ func (p *Pulse) Beat(ctx context.Context, now time.Time) time.Time {
 		if ctx.Err() != nil {
 			break
 		}
-		if !b.next.After(now) {
+		if !b.next.After(now) || b.next.After(now.Add(b.Every)) { // the latter: the clock went back
 			p.check(ctx, b, now)
 		}
 		if next.IsZero() || b.next.Before(next) {
@@ -201,13 +201,11 @@ func (p *Pulse) Upcoming(name string, n int) ([]time.Time, error) {
 		at = now
 	}
 	var out []time.Time
-	for range n {
-		due, ok := s.Next(at, pa.done)
-		if !ok {
+	for due := range pa.open(s.Job, at) {
+		if len(out) >= n {
 			break
 		}
 		out = append(out, due)
-		at = due
 	}
 	return out, nil
 }

@@ -148,7 +148,10 @@ func (p *Pulse) rested(s *scheduled, now time.Time) {
 	pa := p.past(s)
 	var first, last time.Time
 	n := 0
-	for due, ok := s.Next(pa.horizon, pa.done); ok && !due.After(now); due, ok = s.Next(due, pa.done) {
+	for due := range pa.open(s.Job, pa.from(s.Job, now)) {
+		if due.After(now) {
+			break
+		}
 		if n++; n == 1 {
 			first = due
 		}

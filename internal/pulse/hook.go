@@ -246,7 +246,7 @@ func (p *Pulse) hookRun(h *hooked, e Event, now time.Time) {
 		p.put(r)
 		return
 	}
-	h.recent = slices.DeleteFunc(h.recent, func(t time.Time) bool { return now.Sub(t) > time.Minute })
+	h.recent = slices.DeleteFunc(h.recent, func(t time.Time) bool { return now.Sub(t).Abs() > time.Minute }) // a clock may go back
 	if len(h.recent) >= maxPerMinute {
 		if !h.refused {
 			r.State, r.Ended, r.Text = Skipped, now, fmt.Sprintf("too often: %d runs within a minute", len(h.recent))

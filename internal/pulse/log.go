@@ -37,6 +37,7 @@ type Run struct {
 	ID, Job, Name string
 	State         State
 	Due           time.Time
+	After         time.Time // since then it is the first due time that led to no run before; zero: not known
 	Until         time.Time // the last of several missed ones
 	Count         int       // how many due times this is about; 0 is 1
 	At            time.Time // when it began, or was seen not to
@@ -46,6 +47,8 @@ type Run struct {
 	Text          string    // how it ended
 	Mark          string    // what its predicate saw
 	Timing        string    // for Seen: of which schedule
+	Far           time.Time // for Seen: how far the job ever was
+	Did           stretches // for Seen: which due times led to a run
 	Manual        bool      // a person asked for it
 }
 
@@ -55,6 +58,14 @@ func (r Run) last() time.Time {
 		return r.Until
 	}
 	return r.Due
+}
+
+// stretch is the time of which the run is the only due time that was open.
+func (r Run) stretch() stretch {
+	if r.After.IsZero() {
+		return stretch{r.Due.Add(-1), r.Due}
+	}
+	return stretch{r.After, r.Due}
 }
 
 // Plist is the run as it is kept and sent.
@@ -84,6 +95,9 @@ func (r Run) Plist() sexp.Plist {
 	if r.Manual {
 		p = p.With("MANUAL", sexp.True)
 	}
+	if len(r.Did) > 0 {
+		p = p.With("DID", sexp.Strings(r.Did.texts()))
+	}
 	return p
 }
 
@@ -97,7 +111,7 @@ type moment struct {
 }
 
 func (r *Run) moments() []moment {
-	return []moment{{"DUE", &r.Due}, {"UNTIL", &r.Until}, {"AT", &r.At}, {"ENDED", &r.Ended}, {"RETRY", &r.Retry}}
+	return []moment{{"DUE", &r.Due}, {"AFTER", &r.After}, {"UNTIL", &r.Until}, {"AT", &r.At}, {"ENDED", &r.Ended}, {"RETRY", &r.Retry}, {"FAR", &r.Far}}
 }
 
 func runOf(p sexp.Plist) (Run, error) {
@@ -132,6 +146,16 @@ func runOf(p sexp.Plist) (Run, error) {
 		}
 	}
 	_, r.Manual = p.Get("MANUAL")
+	v, _ := p.Get("DID")
+	l, _ := v.(sexp.List)
+	for _, item := range l.Items() {
+		text, _ := item.(sexp.String)
+		s, err := readStretch(string(text))
+		if err != nil {
+			return r, err
+		}
+		r.Did = r.Did.with(s)
+	}
 	return r, nil
 }
 
@@ -147,6 +171,8 @@ const (
 type past struct {
 	timing  string    // the schedule it was seen with
 	horizon time.Time // every due time up to here is dealt with
+	far     time.Time // the latest the horizon ever was
+	did     stretches // the due times that led to a run
 	done    time.Time // when it last ended well
 	mark    string    // what its predicate last saw
 	runs    []*Run    // oldest first
@@ -191,11 +217,28 @@ func (l *Log) take(r Run) {
 		l.jobs[r.Job] = p
 	}
 	if r.State == Seen {
-		p.timing, p.horizon = r.Timing, r.At
+		if r.Timing != p.timing { // due times of another series
+			p.did, p.far = nil, time.Time{}
+		}
+		for _, s := range r.Did {
+			p.did = p.did.with(s)
+		}
+		p.timing, p.horizon, p.far = r.Timing, r.At, later(later(p.far, r.Far), r.At)
+		if !r.Ended.IsZero() {
+			p.done = r.Ended
+		}
 		return
 	}
-	if !r.Manual && r.last().After(p.horizon) {
-		p.horizon = r.last()
+	if !r.Manual && !isHook(r.Job) {
+		// Later records of a run are no news of where we are, nor is one of a due time
+		// that is ahead of the clock: meanwhile that went back.
+		if _, known := l.runs[r.ID]; !known && !r.last().After(r.At.Add(setBack)) {
+			p.horizon = later(p.horizon, r.last())
+		}
+		p.far = later(p.far, r.last())
+		if r.Until.IsZero() {
+			p.did = p.did.with(r.stretch())
+		}
 	}
 	if r.State == Done {
 		p.done = r.Ended
@@ -246,7 +289,7 @@ func (l *Log) rewrite(path string) error {
 			records = append(records, r.Plist())
 		}
 		// What is remembered of a job may be later than the runs that are left.
-		records = append(records, Run{ID: "seen", Job: id, State: Seen, Timing: p.timing, At: p.horizon}.Plist())
+		records = append(records, Run{ID: "seen", Job: id, State: Seen, Timing: p.timing, At: p.horizon, Far: p.far, Did: p.did}.Plist())
 	}
 	var err error
 	l.file, err = record.Create(path, records)
@@ -305,25 +348,19 @@ func (l *Log) past(job string) (past, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if p, ok := l.jobs[job]; ok {
-		return past{timing: p.timing, horizon: p.horizon, done: p.done, mark: p.mark}, true
+		return past{timing: p.timing, horizon: p.horizon, far: p.far, did: p.did, done: p.done, mark: p.mark}, true
 	}
 	return past{}, false
 }
 
-// handledUntil is the last due time of a job up to some time that is known to be dealt
-// with, the zero time for none.
-func (l *Log) handledUntil(job string, until time.Time) time.Time {
+// claim says that due times lead to a run, before the record does. It is forgotten
+// with the process, like the run if that is not on disk by then.
+func (l *Log) claim(job string, s stretch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var out time.Time
-	if p, ok := l.jobs[job]; ok {
-		for _, r := range p.runs {
-			if last := r.last(); !r.Manual && !last.After(until) && last.After(out) {
-				out = last
-			}
-		}
+	if p := l.jobs[job]; p != nil {
+		p.did = p.did.with(s)
 	}
-	return out
 }
 
 // open are the runs that have not ended, oldest first.

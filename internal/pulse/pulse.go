@@ -54,9 +54,9 @@ const (
 	maxRuns    = 4               // that go on at a time
 	maxCatchUp = 100             // due times of one job that are made up for
 	maxWaiting = 1000            // runs that wait for a place
+	maxCounted = 50_000          // due times of one look that are counted one by one
 	grace      = time.Minute     // by which a due time may be looked at late and is on time
 	longest    = time.Minute     // between two looks, so that a clock that was set is noticed
-	farAhead   = 25 * time.Hour  // a horizon beyond this belongs to a clock that was wrong
 	setBack    = 2 * time.Second // a clock that goes back by less was only adjusted
 )
 
@@ -65,7 +65,7 @@ type scheduled struct {
 	*Job
 	due, fire time.Time // fire is due with jitter
 	place     int       // in the heap; -1 when not there
-	handled   time.Time // every due time up to here is on its way; the record may be behind
+	handled   time.Time // the horizon: what is due up to here is on its way; the record may be behind
 	running   int
 	behind    []pending // of this job, waiting for it to end
 }
@@ -210,6 +210,7 @@ func (p *Pulse) Tick(now time.Time) time.Time {
 		for _, s := range p.jobs {
 			p.schedule(s, now)
 		}
+		p.retrySooner(now)
 	}
 	p.last = now
 	for len(p.timers) > 0 && !p.timers[0].fire.After(now) {
@@ -292,17 +293,8 @@ func (p *Pulse) refresh(now time.Time) error {
 
 // schedule puts a job where its next due time belongs.
 func (p *Pulse) schedule(s *scheduled, now time.Time) {
-	pa := p.past(s)
-	if pa.horizon.After(now.Add(farAhead)) {
-		back := p.log.handledUntil(s.ID, now.Add(farAhead))
-		if back.Before(now) {
-			back = now
-		}
-		if err := p.log.Put(false, Run{ID: "seen", Job: s.ID, State: Seen, At: back, Timing: s.timing}); err == nil {
-			pa.horizon, s.handled = back, back
-		}
-	}
-	due, ok := s.Next(pa.horizon, pa.done)
+	pa := p.turnBack(s, p.past(s), now)
+	due, ok := pa.next(s.Job, pa.horizon)
 	if !ok || !p.counts(s.Job) {
 		if s.place >= 0 {
 			heap.Remove(&p.timers, s.place)
@@ -324,9 +316,11 @@ func (p *Pulse) schedule(s *scheduled, now time.Time) {
 // past is what is known of a job, with what is on its way.
 func (p *Pulse) past(s *scheduled) past {
 	pa, _ := p.log.past(s.ID)
-	if s.handled.After(pa.horizon) {
-		pa.horizon = s.handled
+	if s.handled.IsZero() {
+		s.handled = pa.horizon
 	}
+	pa.horizon = s.handled
+	pa.far = later(pa.far, pa.horizon)
 	return pa
 }
 
@@ -354,33 +348,32 @@ func jitter(j *Job, due time.Time) time.Duration {
 // look deals with the due times of a job up to now: which are run, which missed.
 func (p *Pulse) look(s *scheduled, now time.Time) {
 	pa := p.past(s)
-	var late []time.Time // the last ones
-	var first time.Time
-	n := 0
-	for due, ok := s.Next(pa.horizon, pa.done); ok && !due.Add(jitter(s.Job, due)).After(now); due, ok = s.Next(due, pa.done) {
-		if n++; n == 1 {
-			first = due
-		}
-		if late = append(late, due); len(late) >= 2*maxCatchUp {
-			late = slices.Delete(late, 0, len(late)-maxCatchUp-1) // one more, to name the last that is missed
-		}
-	}
+	from := pa.from(s.Job, now)
+	s.handled = from
+	first, late, n := pa.late(s.Job, from, now)
 	if n == 0 {
 		return
 	}
 	s.handled = late[len(late)-1]
 	run := wanted(s.Job, late, now)
+	if len(run) > 0 && s.CatchUp.Policy != "all" && pa.overtaken(s.Job, run[len(run)-1], now) {
+		run = nil
+	}
 	var records []Run
 	if missed := n - len(run); missed > 0 {
 		until := late[len(late)-1-len(run)]
+		from = until
 		records = append(records, Run{
 			ID: p.o.NewID("r"), Job: s.ID, Name: s.Name, State: Missed, Due: first, Until: until, Count: missed, At: now, Ended: now,
-			Text: missedText(s.Job, pa, now),
+			Text: missedText(s.Job, pa, now, n),
 		})
 	}
 	runs := make([]Run, len(run))
 	for i, due := range run {
-		runs[i] = Run{ID: p.o.NewID("r"), Job: s.ID, Name: s.Name, Due: due, At: now, Attempt: 1}
+		runs[i] = Run{ID: p.o.NewID("r"), Job: s.ID, Name: s.Name, Due: due, After: from, At: now, Attempt: 1}
+		from = due
+		// The record may come later, and the clock go back meanwhile.
+		p.log.claim(s.ID, runs[i].stretch())
 		if len(run) > 1 { // or the record of a later one would say that this one was dealt with
 			runs[i].State = Waiting
 		}
@@ -394,8 +387,12 @@ func (p *Pulse) look(s *scheduled, now time.Time) {
 	}
 }
 
-func missedText(j *Job, pa past, now time.Time) string {
-	return fmt.Sprintf("not run in time, seen %s; catch-up is %s", now.Sub(pa.horizon).Truncate(time.Second), strings.TrimSpace(j.CatchUp.Policy+" "+windowText(j.CatchUp.Window)))
+func missedText(j *Job, pa past, now time.Time, n int) string {
+	text := fmt.Sprintf("not run in time, seen %s; catch-up is %s", now.Sub(pa.horizon).Truncate(time.Second), strings.TrimSpace(j.CatchUp.Policy+" "+windowText(j.CatchUp.Window)))
+	if n >= maxCounted {
+		text += "; there are more than were counted"
+	}
+	return text
 }
 
 func windowText(d time.Duration) string {

@@ -114,6 +114,18 @@ func (p *Pulse) retryLater(w pending) {
 	p.retries = slices.Insert(p.retries, i, w)
 }
 
+// retrySooner keeps to the pauses of what is tried again when the clock has gone
+// back: by the new one they would last until the old one is reached.
+func (p *Pulse) retrySooner(now time.Time) {
+	for i := range p.retries {
+		w := &p.retries[i]
+		if pause := w.s.Backoff << (w.run.Attempt - 1); w.run.Retry.After(now.Add(pause)) {
+			w.run.Retry = now.Add(pause)
+		}
+	}
+	slices.SortStableFunc(p.retries, func(a, b pending) int { return a.run.Retry.Compare(b.run.Retry) })
+}
+
 // again makes a further attempt of a run. The failed one stays in the record, and
 // is not tried from there a second time.
 func (p *Pulse) again(w pending) {

@@ -130,8 +130,7 @@ func (w *world) freeze(ctx context.Context, r *rand.Rand) {
 
 // turnClock sets the wall clock, forwards or back.
 func (w *world) turnClock(_ context.Context, r *rand.Rand) {
-	// By more than a day either way nobody can tell which of two clocks was wrong.
-	steps := []time.Duration{-23 * time.Hour, -time.Hour, -time.Minute, -2 * time.Second, 0, 0, 2 * time.Second, time.Minute, time.Hour, 23 * time.Hour}
+	steps := []time.Duration{-40 * time.Hour, -23 * time.Hour, -time.Hour, -time.Minute, -2 * time.Second, 0, 0, 2 * time.Second, time.Minute, time.Hour, 23 * time.Hour, 40 * time.Hour}
 	off := steps[r.IntN(len(steps))]
 	if err := w.setClock(off); err != nil {
 		w.t.Error(err)
