@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"passepartout/internal/durable"
 )
 
 // A Proposal is what a restore would do to its targets.
@@ -203,7 +205,7 @@ func newStage(target string) (*stage, error) {
 	if real, err := filepath.EvalSymlinks(target); err == nil {
 		target = real
 	}
-	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
+	if err := durable.MkdirAll(filepath.Dir(target), 0o700); err != nil {
 		return nil, err
 	}
 	dir, err := os.MkdirTemp(filepath.Dir(target), filepath.Base(target)+".restoring-")
@@ -264,7 +266,7 @@ func (s *stage) finish() error {
 }
 
 // commit moves what was unpacked into place: in one step where nothing is there,
-// else file by file.
+// else file by file. On return it is there for good.
 func (s *stage) commit(res *Result) error {
 	entries, err := os.ReadDir(s.target)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -272,6 +274,9 @@ func (s *stage) commit(res *Result) error {
 	}
 	if len(entries) > 0 {
 		return s.merge(res)
+	}
+	if err := s.settle(s.dir); err != nil {
+		return err
 	}
 	if err := s.finish(); err != nil {
 		return err
@@ -285,56 +290,138 @@ func (s *stage) commit(res *Result) error {
 		return err
 	}
 	s.dir = ""
+	return durable.SyncDir(filepath.Dir(s.target))
+}
+
+// settle makes the names in the directories of the archive durable, below at. They
+// must still be open to us: their own modes come after.
+func (s *stage) settle(at string) error {
+	for _, it := range slices.Backward(s.dirs) {
+		if err := durable.SyncDir(filepath.Join(at, filepath.FromSlash(it.rel))); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
-// merge moves files one by one into a target that has others. What is replaced is
-// moved aside first.
+// merge moves files one by one into a target that has others. What will be replaced
+// has a second name, for good, before the first is: at no time is there neither.
 func (s *stage) merge(res *Result) error {
 	target, err := os.OpenRoot(s.target)
 	if err != nil {
 		return err
 	}
 	defer target.Close()
-	saved := ""
-	for _, it := range s.items {
-		if it.rel == "." {
-			continue
-		}
-		rel := filepath.FromSlash(it.rel)
-		at := filepath.Join(s.target, rel)
-		if it.Typeflag == tar.TypeDir {
-			if err := target.Mkdir(rel, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-				return err
-			}
-			continue
-		}
-		if _, err := target.Lstat(rel); err == nil {
-			if unchanged(filepath.Join(s.dir, rel), at) {
-				continue
-			}
-			if saved == "" {
-				if saved, err = os.MkdirTemp(filepath.Dir(s.target), filepath.Base(s.target)+".replaced-"); err != nil {
-					return err
-				}
-				res.Saved = append(res.Saved, saved)
-			}
-			to := filepath.Join(saved, rel)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o700), os.Rename(at, to)); err != nil {
-				return err
-			}
-			res.Replaced++
-		}
-		if err := s.move(target, rel, at); err != nil {
+	fresh, old, err := s.sort(target)
+	if err != nil {
+		return err
+	}
+	if err := s.save(old, res); err != nil {
+		return err
+	}
+	for _, rel := range slices.Concat(fresh, old) {
+		if err := s.move(target, rel); err != nil {
 			return err
 		}
+	}
+	res.Replaced += len(old)
+	if err := s.settle(s.target); err != nil {
+		return err
 	}
 	return s.dress(target)
 }
 
+// sort makes the directories, and tells files that are not there from those that are
+// and differ.
+func (s *stage) sort(target *os.Root) (fresh, old []string, err error) {
+	for _, it := range s.items {
+		rel := filepath.FromSlash(it.rel)
+		if it.rel == "." {
+			continue
+		}
+		if it.Typeflag == tar.TypeDir {
+			if err := target.Mkdir(rel, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+				return nil, nil, err
+			}
+			continue
+		}
+		switch _, err := target.Lstat(rel); {
+		case errors.Is(err, fs.ErrNotExist):
+			fresh = append(fresh, rel)
+		case err != nil:
+			return nil, nil, err
+		case !unchanged(filepath.Join(s.dir, rel), filepath.Join(s.target, rel)):
+			old = append(old, rel)
+		}
+	}
+	return fresh, old, nil
+}
+
+// save keeps what will be replaced, in a directory beside the target.
+func (s *stage) save(old []string, res *Result) error {
+	if len(old) == 0 {
+		return nil
+	}
+	saved, err := os.MkdirTemp(filepath.Dir(s.target), filepath.Base(s.target)+".replaced-")
+	if err != nil {
+		return err
+	}
+	res.Saved = append(res.Saved, saved)
+	dirs := map[string]bool{saved: true}
+	for _, rel := range old {
+		to := filepath.Join(saved, rel)
+		if err := durable.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+			return err
+		}
+		if err := keep(filepath.Join(s.target, rel), to); err != nil {
+			return err
+		}
+		dirs[filepath.Dir(to)] = true
+	}
+	for d := range dirs {
+		if err := durable.SyncDir(d); err != nil {
+			return err
+		}
+	}
+	return durable.SyncDir(filepath.Dir(saved))
+}
+
+// keep gives a file or link a second name, or copies it where there are no such.
+func keep(at, to string) error {
+	err := os.Link(at, to)
+	if err == nil {
+		return nil
+	}
+	st, serr := os.Lstat(at)
+	if serr != nil {
+		return errors.Join(err, serr)
+	}
+	if st.Mode()&fs.ModeSymlink != 0 {
+		target, err := os.Readlink(at)
+		if err != nil {
+			return err
+		}
+		return os.Symlink(target, to)
+	}
+	from, err := os.Open(at)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, st.Mode().Perm())
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, from)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
 // move renames one file out of the stage. The way there is walked through the
 // root first, so that no link on it leads elsewhere.
-func (s *stage) move(target *os.Root, rel, at string) error {
+func (s *stage) move(target *os.Root, rel string) error {
 	if dir := filepath.Dir(rel); dir != "." {
 		st, err := target.Stat(dir)
 		if err != nil {
@@ -348,7 +435,7 @@ func (s *stage) move(target *os.Root, rel, at string) error {
 			return fmt.Errorf("%s leads out of %s: %w", dir, s.target, err)
 		}
 	}
-	return os.Rename(filepath.Join(s.dir, rel), at)
+	return os.Rename(filepath.Join(s.dir, rel), filepath.Join(s.target, rel))
 }
 
 // dress gives the directories of a merged target their modes and times.
