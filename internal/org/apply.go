@@ -79,10 +79,7 @@ func (f *File) splice(ps []Patch) []byte {
 // returns nil where the change may reach further and all must be read.
 func (f *File) reread(src []byte, lo, hi int) *File {
 	delta := len(src) - len(f.src)
-	bom := 0
-	if bytes.HasPrefix(src, []byte(byteOrderMark)) {
-		bom = len(byteOrderMark)
-	}
+	bom := markLen(src)
 	if bom != f.bom || lo < bom || len(src) > maxSource || len(f.src) > maxSource {
 		return nil
 	}

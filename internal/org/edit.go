@@ -40,6 +40,9 @@ func (h Headline) edit(steps ...func(*section) error) ([]Patch, error) {
 			return nil, err
 		}
 	}
+	if !plainText(s.src) { // it would make the file one that cannot be edited again
+		return nil, refuse("the text to write is not UTF-8, or holds a zero byte")
+	}
 	return diff(old, s.src, span.Start), nil
 }
 
@@ -244,9 +247,11 @@ func (h Headline) SetTags(tags []string) ([]Patch, error) {
 }
 
 // SetBody replaces the text between the headline's properties and the next
-// headline. The text must not hold a headline; a missing final line end is added.
+// headline. The text must not hold a headline; it gets the file's line ends, and a
+// final one if that is missing.
 func (h Headline) SetBody(body string) ([]Patch, error) {
 	return h.edit(func(s *section) error {
+		body = s.withLineEnds(body)
 		if body != "" && !strings.HasSuffix(body, "\n") {
 			body += s.EOL()
 		}
@@ -264,6 +269,19 @@ func (h Headline) SetBody(body string) ([]Patch, error) {
 		}
 		return nil
 	})
+}
+
+// withLineEnds is a text with the line ends of the file: one bare LF would turn
+// every CR of a CR LF file into text. Where a CR is text already it stays.
+func (s *section) withLineEnds(text string) string {
+	if !s.crlf && bytes.IndexByte(s.src, '\r') >= 0 {
+		return text
+	}
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	if s.crlf {
+		text = strings.ReplaceAll(text, "\n", "\r\n")
+	}
+	return text
 }
 
 // SetProperty sets a property in the headline's drawer, making the drawer if

@@ -52,6 +52,9 @@ func TestEditsWriteWhatEmacsWrites(t *testing.T) {
 		{"the parent's cookie is counted", "* TODO a\n", "* DONE a\n", todo("DONE")},
 		{"a file without final line end gains none", "* a", "* TODO a", todo("TODO")},
 		{"CR LF stays CR LF", "#+STARTUP: logdone\r\n* TODO a\r\n", "#+STARTUP: logdone\r\n* DONE a\r\nCLOSED: [2026-03-14 Sat 15:09]\r\n", todo("DONE")},
+		{"a body takes the file's line ends", "* a\r\nold\r\n* b\r\n", "* a\r\nx\r\ny\r\n* b\r\n", func(h org.Headline) ([]org.Patch, error) { return h.SetBody("x\ny\n") }},
+		{"a body from elsewhere does too", "* a\nold\n* b\n", "* a\nx\ny\n* b\n", func(h org.Headline) ([]org.Patch, error) { return h.SetBody("x\r\ny\r\n") }},
+		{"a CR that is text stays", "* a\nold\r\n* b\n", "* a\nx\r\ny\n* b\n", func(h org.Headline) ([]org.Patch, error) { return h.SetBody("x\r\ny\n") }},
 		{"a title changes alone", "* TODO [#A] old   :t:\n", "* TODO [#A] new   :t:\n", func(h org.Headline) ([]org.Patch, error) { return h.SetTitle("new") }},
 		{"tags are added", "* a  \n", "* a :x:y:\n", func(h org.Headline) ([]org.Patch, error) { return h.SetTags([]string{"x", "y"}) }},
 		{"tags are removed with their gap", "* a    :x:\n", "* a\n", func(h org.Headline) ([]org.Patch, error) { return h.SetTags(nil) }},
@@ -263,4 +266,32 @@ func describe(f *org.File) string {
 		sb.WriteString("|" + string(rune('0'+p.Index()%64)) + "\n")
 	}
 	return sb.String() + f.EOL() + strings.Join(f.TodoKeywords(), " ") + f.ID()
+}
+
+// TestWhatIsNotTextIsNotWritten: a zero byte in a note would make the whole file one
+// that can never be edited again.
+func TestWhatIsNotTextIsNotWritten(t *testing.T) {
+	for _, bad := range []string{"a\x00b", "a\xffb", "\x00", "\xff"} {
+		f := org.Parse([]byte("* a\n"))
+		h := f.Headline(0)
+		for name, edit := range map[string]func() ([]org.Patch, error){
+			"title":    func() ([]org.Patch, error) { return h.SetTitle(bad) },
+			"body":     func() ([]org.Patch, error) { return h.SetBody(bad) },
+			"key":      func() ([]org.Patch, error) { return h.SetProperty(bad, "v") },
+			"value":    func() ([]org.Patch, error) { return h.SetProperty("K", bad) },
+			"priority": func() ([]org.Patch, error) { return h.SetPriority(bad[len(bad)-1:]) },
+			"child":    func() ([]org.Patch, error) { return h.AppendChild("* " + bad) },
+		} {
+			if ps, err := edit(); !errors.Is(err, org.ErrEdit) && (name != "priority" || !strings.HasSuffix(bad, "b")) {
+				t.Errorf("%s %q: want a refusal, found %v %v", name, bad, ps, err)
+			}
+		}
+	}
+}
+
+func TestAFileOfBareCarriageReturnsIsReadOnly(t *testing.T) {
+	f := org.Parse([]byte("#+TITLE: x\r* a\rtext\r"))
+	if err := f.Editable(); !errors.Is(err, org.ErrEncoding) {
+		t.Errorf("Emacs reads three lines where one would be edited: %v", err)
+	}
 }

@@ -50,6 +50,14 @@ const maxSource = 1<<32 - 1
 
 const byteOrderMark = "\xef\xbb\xbf"
 
+// markLen is the length of the byte order mark a text starts with.
+func markLen(src []byte) int {
+	if bytes.HasPrefix(src, []byte(byteOrderMark)) {
+		return len(byteOrderMark)
+	}
+	return 0
+}
+
 // Reasons for which a file can be read but must not be edited.
 var (
 	// ErrEncoding means the bytes are not the UTF-8 text Emacs would read, so
@@ -64,11 +72,8 @@ func Parse(src []byte) *File { return ParseWith(src, Options{}) }
 
 // ParseWith reads src.
 func ParseWith(src []byte, opt Options) *File {
-	f := &File{src: src, opt: opt}
+	f := &File{src: src, opt: opt, bom: markLen(src)}
 	f.crlf, f.firstLF = lineEnds(src)
-	if bytes.HasPrefix(src, []byte(byteOrderMark)) {
-		f.bom = len(byteOrderMark)
-	}
 	if len(src) <= maxSource {
 		f.heads = findHeads(f, make([]head, 0, len(src)/400+1), f.bom, len(src))
 		link(f.heads)
@@ -106,13 +111,16 @@ func (f *File) checkEncoding() error {
 	if len(f.src) > maxSource {
 		return ErrTooLarge
 	}
-	if !plainText(f.src) || enriched(f.src[f.bom:]) {
+	if !plainText(f.src) || enriched(f.src[f.bom:]) || f.oldMac() {
 		return ErrEncoding
 	}
 	return nil
 }
 
 func plainText(b []byte) bool { return utf8.Valid(b) && bytes.IndexByte(b, 0) < 0 }
+
+// oldMac reports lines that end in a CR alone, which Emacs takes for line ends.
+func (f *File) oldMac() bool { return !f.crlf && f.firstLF < 0 && bytes.IndexByte(f.src, '\r') >= 0 }
 
 // enriched reports text that Emacs decodes into something else before Org sees it.
 func enriched(b []byte) bool { return bytes.HasPrefix(b, []byte("Content-Type: text/enriched")) }

@@ -206,3 +206,12 @@ func readAll(t testing.TB, files []string) (docs [][]byte) {
 	}
 	return docs
 }
+
+func TestASetupFileMayStartWithAByteOrderMark(t *testing.T) {
+	f := org.ParseWith([]byte("#+SETUPFILE: s.org\n* a\n"), org.Options{Setup: func(string) ([]byte, bool) {
+		return []byte("\ufeff#+FILETAGS: :private:\n"), true
+	}})
+	if got := f.Headline(0).AllTags(); len(got) != 1 || got[0] != "private" {
+		t.Errorf("tags %q", got)
+	}
+}

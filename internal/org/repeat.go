@@ -25,6 +25,7 @@ func (t Timestamp) After(moment time.Time) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	n := t.Repeat.N
+	hours := int((moment.Unix() - t.Start.Unix()) / 3600) // a Duration ends after 292 years
 	switch t.Repeat.Unit {
 	case 'm', 'y':
 		if t.Repeat.Unit == 'y' {
@@ -38,11 +39,9 @@ func (t Timestamp) After(moment time.Time) (time.Time, bool) {
 			}
 		}
 	case 'h':
-		step := time.Duration(n) * time.Hour
-		return t.Start.Add((moment.Sub(t.Start)/step + 1) * step), true
+		return Interval{N: (hours/n + 1) * n, Unit: 'h'}.after(t.Start), true
 	case 'w':
 		n *= 7
 	}
-	days := int(moment.Sub(t.Start) / (24 * time.Hour))
-	return t.Start.AddDate(0, 0, (days/n+1)*n), true
+	return t.Start.AddDate(0, 0, (hours/24/n+1)*n), true
 }

@@ -159,3 +159,26 @@ func TestASeriesIsCountedFromItsStart(t *testing.T) {
 		}
 	}
 }
+
+// TestALongSeriesEnds: what a Duration cannot hold, 292 years, must neither send a
+// date back in time nor keep a task from ever being done.
+func TestALongSeriesEnds(t *testing.T) {
+	now := time.Date(2026, 11, 1, 12, 30, 0, 0, time.UTC)
+	for raw, want := range map[string]string{
+		"<1600-01-01 Sat +1d>":        "2026-11-02 00:00",
+		"<1600-01-01 Sat +2w>":        "2026-11-07 00:00",
+		"<1600-01-01 Sat 00:00 +1h>":  "2026-11-01 13:00",
+		"<2026-10-31 Sat ++2999999h>": "2369-01-25 23:00",
+	} {
+		ts, err := org.ParseTimestamp(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := ts.After(now); !ok || got.Format("2006-01-02 15:04") != want {
+			t.Errorf("%s: want %s, found %s", raw, want, got.Format("2006-01-02 15:04"))
+		}
+		if _, err := ts.Repeated(now); err != nil {
+			t.Errorf("%s: %v", raw, err)
+		}
+	}
+}

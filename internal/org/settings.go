@@ -224,9 +224,9 @@ func (f *File) setupFile(value string, seen *map[string]bool) *File {
 	if !ok || len(src) > maxSource {
 		return nil
 	}
-	g := &File{src: src}
+	g := &File{src: src, bom: markLen(src)}
 	g.crlf, g.firstLF = lineEnds(src)
-	g.heads = findHeads(g, nil, 0, len(src))
+	g.heads = findHeads(g, nil, g.bom, len(src))
 	return g
 }
 

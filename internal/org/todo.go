@@ -407,8 +407,8 @@ func (t Timestamp) catchUp(start, now time.Time) time.Time {
 // after moves a time by the interval; a month too short runs over into the next, as in Emacs.
 func (i Interval) after(t time.Time) time.Time {
 	switch i.Unit {
-	case 'h':
-		return t.Add(time.Duration(i.N) * time.Hour)
+	case 'h': // by days first: a Duration ends after 292 years
+		return t.AddDate(0, 0, i.N/24).Add(time.Duration(i.N%24) * time.Hour)
 	case 'w':
 		return t.AddDate(0, 0, 7*i.N)
 	case 'm':
