@@ -338,6 +338,12 @@ func (w *work) editHeadline(d *draft, o Object, c Change) (ID, error) {
 			w.was[id] = o.ID
 		}
 	}
+	if c.Kind == Refile || c.Kind == Archive {
+		if err := w.keepLabels(d, o); err != nil {
+			return "", err
+		}
+		h, _ = d.headline(o.i)
+	}
 	switch c.Kind {
 	case Insert:
 		text, err := insertion(c, w.s.opt.NewID)
@@ -354,6 +360,24 @@ func (w *work) editHeadline(d *draft, o Object, c Change) (ID, error) {
 	default:
 	}
 	return id, d.apply(changeHeadline(h, c, w.now))
+}
+
+// keepLabels writes down on a headline about to be moved what it has from where it
+// stands: that it is private, and that it is not the user's own. Elsewhere it would
+// be neither.
+func (w *work) keepLabels(d *draft, o Object) error {
+	v := w.s.View()
+	h, _ := d.headline(o.i)
+	if v.PrivateObject(o) && !v.anyPrivate(h.Tags()) && len(v.private) > 0 {
+		if err := d.apply(h.SetTags(append(h.Tags(), v.private[0]))); err != nil {
+			return err
+		}
+		h, _ = d.headline(o.i)
+	}
+	if origin := o.Origin(); origin != "" && originIn(h.Properties()) == "" {
+		return d.apply(h.SetProperty(originKey, origin))
+	}
+	return nil
 }
 
 // changeHeadline makes the patches of a change within one section.

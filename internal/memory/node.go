@@ -29,7 +29,11 @@ type node struct {
 	todos   []string   // keywords; record.todo is 1 + index
 	stamps  []stamp    // planned and plain active dates, in document order
 	unsaved bool
-	limit   error // why the file cannot be edited, or nil
+	limit   error  // why the file cannot be edited, or nil
+	veiled  bool   // not even its tags can be read
+	origin  string // what the file says of where its text came from
+
+	archived map[int][]string // tags that archived headlines had from where they stood
 }
 
 // record is what queries need of a headline without reading text.
@@ -107,8 +111,15 @@ func buildNode(p string, of *org.File, st fileStat, known *hashes) *node {
 	}
 	n.sumUp()
 	n.findStamps()
+	n.findArchived()
+	n.origin = fileOrigin(of)
+	n.veiled = n.limit != nil && unreadable(src)
 	return n
 }
+
+// unreadable reports text in which no line can be told from another: the wide
+// characters of UTF-16, or lines that end in a CR alone.
+func unreadable(b []byte) bool { return bytes.IndexByte(b, 0) >= 0 || bytes.IndexByte(b, '\n') < 0 }
 
 // rebuild builds the node of a file that was edited between two offsets of the old
 // text, taking over the hashes of all sections outside.

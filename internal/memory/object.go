@@ -148,11 +148,42 @@ func (o Object) Scope() string {
 	return "memex"
 }
 
+// originKey is the property that says that a text is not the user's own.
+const originKey = "ORIGIN"
+
 // Origin is the inherited ORIGIN property: where text that did not come from the
-// user came from. "" means the user's own.
+// user came from. "" means the user's own. An empty one lower down, or further on,
+// takes nothing back: whoever wrote the text could have written that too.
 func (o Object) Origin() string {
-	s, _ := o.Inherited("ORIGIN")
-	return s
+	if o.i >= 0 {
+		for h, ok := o.n.of.Headline(o.i), true; ok; h, ok = h.Parent() {
+			if s := originIn(h.Properties()); s != "" {
+				return s
+			}
+		}
+	}
+	return o.n.origin
+}
+
+// originIn is the first origin that some properties name.
+func originIn(props []org.Property) string {
+	for _, p := range props {
+		if p.Value != "" && strings.EqualFold(strings.TrimSuffix(p.Key, "+"), originKey) {
+			return p.Value
+		}
+	}
+	return ""
+}
+
+// fileOrigin is the origin a file names for all of it.
+func fileOrigin(of *org.File) string {
+	props := of.Properties()
+	for _, k := range of.Keywords() {
+		if words := strings.Fields(k.Value); k.Key == "PROPERTY" && len(words) > 1 {
+			props = append(props, org.Property{Key: words[0], Value: strings.Join(words[1:], " ")})
+		}
+	}
+	return originIn(props)
 }
 
 // Outline is the titles from the file's top down to the object's parent.

@@ -397,7 +397,7 @@ func (q *Query) state(arg string) (pred, error) {
 	case "planned":
 		return bit(bitPlanned), nil
 	case "private":
-		return func(m *matcher, i int) bool { return m.v.anyPrivate(m.n.tagSets[m.n.recs[i].tags]) }, nil
+		return func(m *matcher, i int) bool { return m.v.privateAt(m.n, i) }, nil
 	case "untrusted":
 		return func(m *matcher, i int) bool { return m.v.object(m.n, i).Origin() != "" }, nil
 	case "project": // the seeds' active project: tagged itself, not done

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"iter"
@@ -238,61 +239,108 @@ func (v *View) fill(o *Object, n *node, i int) {
 
 // Tags are the tags of an object, inherited ones included, by identifier or by
 // path. For a file or directory they are all tags anywhere in it, and for an
-// object all tags below it too, because whoever is handed it is handed everything in it.
+// object all tags below it too, because whoever is handed it is handed everything
+// in it. A name that can be read in several ways has the tags of all of them: an
+// identifier must not hide those of a folder that is called the same.
 func (v *View) Tags(idOrPath string) []string {
 	tags, _ := v.tagsOf(idOrPath)
 	return tags
 }
 
 func (v *View) tagsOf(idOrPath string) (tags []string, found bool) {
-	if k, ok := v.byPath.m[idOrPath]; ok {
-		return v.seclude(v.files[k].path, v.files[k].everyTag()), true
-	}
-	if o, ok := v.Lookup(idOrPath); ok {
-		return v.seclude(o.File, subtreeTags(o)), true
-	}
-	dir := strings.TrimSuffix(idOrPath, "/") + "/"
-	for _, k := range v.sorted {
-		if n := v.files[k]; dir == "./" || strings.HasPrefix(n.path, dir) {
-			found = true
-			tags = append(tags, v.seclude(n.path, n.everyTag())...)
+	seen := map[string]bool{}
+	add := func(n *node, more []string) {
+		found = true
+		if len(v.private) > 0 && v.hides(n) {
+			more = append(slices.Clone(more), v.private[0])
+		}
+		for _, t := range more {
+			if !seen[t] {
+				seen[t] = true
+				tags = append(tags, t)
+			}
 		}
 	}
-	slices.Sort(tags)
-	return slices.Compact(tags), found
-}
-
-// seclude adds a privacy tag to the tags of a file that is private without one.
-func (v *View) seclude(file string, tags []string) []string {
-	if len(v.private) == 0 || !v.secludes(file) || slices.Contains(tags, v.private[0]) {
-		return tags
+	if k, ok := v.byPath.m[idOrPath]; ok {
+		add(v.files[k], v.files[k].everyTag())
 	}
-	return append(slices.Clone(tags), v.private[0])
+	if o, ok := v.Lookup(idOrPath); ok {
+		add(o.n, subtreeTags(o))
+	}
+	dir := strings.TrimSuffix(idOrPath, "/") + "/"
+	at := 0
+	if dir == "./" {
+		dir = ""
+	} else {
+		at, _ = slices.BinarySearchFunc(v.sorted, dir, func(k int32, dir string) int { return cmp.Compare(v.files[k].path, dir) })
+	}
+	for _, k := range v.sorted[at:] {
+		n := v.files[k]
+		if !strings.HasPrefix(n.path, dir) {
+			break
+		}
+		add(n, n.everyTag())
+	}
+	return tags, found
 }
 
-func (v *View) secludes(file string) bool { return v.secluded != nil && v.secluded(file) }
+// hides reports whether a file's text is private without a tag: somebody said so, or
+// it is written in a way that could hide one.
+func (v *View) hides(n *node) bool { return n.veiled || v.secluded != nil && v.secluded(n.path) }
 
-// archivedTags are the tags that what was archived had from where it stood. They are
-// no tags to search by any more, and still say whose eyes it is for.
-func archivedTags(o Object) []string {
-	if !isArchive(o.File) {
+// archivedKey is the property in which archiving keeps the tags a heading had from
+// where it stood. They are no tags to search by any more, and still say whose eyes
+// it is for, wherever it is moved next.
+const archivedKey = "ARCHIVE_ITAGS"
+
+// findArchived collects the tags that archived headings had.
+func (n *node) findArchived() {
+	if !mentions(n.of.Bytes(), archivedKey) {
+		return
+	}
+	n.archived = map[int][]string{}
+	for i := range n.recs {
+		if tags, ok := n.of.Headline(i).Property(archivedKey); ok {
+			n.archived[i] = strings.Fields(tags)
+		}
+	}
+}
+
+// mentions reports whether a word that holds an underscore occurs in any letter case.
+func mentions(b []byte, word string) bool {
+	before := strings.IndexByte(word, '_')
+	for at := 0; ; at++ {
+		i := bytes.IndexByte(b[at:], '_')
+		if i < 0 {
+			return false
+		}
+		at += i
+		if from := at - before; from >= 0 && from+len(word) <= len(b) && strings.EqualFold(string(b[from:from+len(word)]), word) {
+			return true
+		}
+	}
+}
+
+// archivedTags are the tags that headline i, or one above it, had before it was archived.
+func (n *node) archivedTags(i int) []string {
+	if len(n.archived) == 0 || i < 0 {
 		return nil
 	}
-	tags, _ := o.Inherited("ARCHIVE_ITAGS")
-	return strings.Fields(tags)
+	var all []string
+	for h, ok := n.of.Headline(i), true; ok; h, ok = h.Parent() {
+		all = append(all, n.archived[h.Index()]...)
+	}
+	return all
 }
-
-func isArchive(file string) bool { return strings.HasSuffix(file, ".org_archive") }
 
 // everyTag is each tag in a file, those that archived headings had among them.
 func (n *node) everyTag() []string {
 	var all []string
-	if isArchive(n.path) {
-		for i := range n.recs {
-			tags, _ := n.of.Headline(i).Property("ARCHIVE_ITAGS")
-			all = append(all, strings.Fields(tags)...)
-		}
+	for _, tags := range n.archived {
+		all = append(all, tags...)
 	}
+	slices.Sort(all) // a map has no order
+	all = slices.Compact(all)
 	for _, set := range n.tagSets {
 		for _, t := range set {
 			if !slices.Contains(all, t) {
@@ -307,8 +355,9 @@ func subtreeTags(o Object) []string {
 	if o.i < 0 {
 		return o.n.everyTag()
 	}
-	all := append(slices.Clone(o.AllTags), archivedTags(o)...)
+	all := append(slices.Clone(o.AllTags), o.n.archivedTags(o.i)...)
 	for h := range o.n.of.Headline(o.i).Subtree() {
+		all = append(all, o.n.archived[h.Index()]...)
 		for _, t := range o.n.tagSets[o.n.recs[h.Index()].tags] {
 			if !slices.Contains(all, t) {
 				all = append(all, t)
@@ -333,6 +382,15 @@ func (v *View) anyPrivate(tags []string) bool {
 
 // PrivateObject reports whether the object itself, not what lies below it,
 // carries a privacy tag, or its file is private without one.
-func (v *View) PrivateObject(o Object) bool {
-	return v.anyPrivate(o.AllTags) || v.anyPrivate(archivedTags(o)) || v.secludes(o.File)
+func (v *View) PrivateObject(o Object) bool { return v.privateAt(o.n, o.i) }
+
+func (v *View) privateAt(n *node, i int) bool {
+	if n == nil {
+		return true // no object: nobody can say that it is not
+	}
+	tags := n.tagSets[0]
+	if i >= 0 {
+		tags = n.tagSets[n.recs[i].tags]
+	}
+	return v.anyPrivate(tags) || v.anyPrivate(n.archivedTags(i)) || v.hides(n)
 }
