@@ -106,7 +106,7 @@ func open(t tb, web act.Web, extra ...act.Tool) *shop {
 	must(t, err)
 	t.Cleanup(func() { s.memory.Close() })
 	s.history = act.History{Files: s.undo, Memory: s.memory}
-	m := act.Memex{Store: s.memory, Now: func() time.Time { return noon }, Inbox: "inbox.org"}
+	m := act.Memex{Store: s.memory, Now: func() time.Time { return noon }, Inbox: "inbox.org", PrivateTags: []string{"@personal"}}
 	f := act.Files{History: s.history, Label: m.Label, PrivateTags: []string{"@personal"}, Skip: func(p string) bool { return strings.Contains(p, "secret") }}
 	box, err := act.NewToolbox(slices.Concat(f.Tools(), m.Tools(), s.history.Tools(), web.Tools(), act.Plain(), extra)...)
 	must(t, err)

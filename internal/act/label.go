@@ -18,6 +18,9 @@ import (
 // originKey is the property that says that a text is not the person's own.
 const originKey = "ORIGIN"
 
+// archivedKey is the property with the tags an archived heading had from its place.
+const archivedKey = "ARCHIVE_ITAGS"
+
 // labelled is an entry with the turn's labels.
 func (m Memex) labelled(t Turn, e org.Entry) org.Entry {
 	if t.Taint.Untrusted {
@@ -32,8 +35,14 @@ func (m Memex) labelled(t Turn, e org.Entry) org.Entry {
 // origin names the turn a text came from.
 func (t Turn) origin() string { return "conversation, turn " + t.ID }
 
-func (m Memex) private(tags []string) bool {
-	return slices.ContainsFunc(tags, func(t string) bool { return slices.Contains(m.PrivateTags, t) })
+func (m Memex) private(tags []string) bool { return anyOf(m.PrivateTags, tags) }
+
+// anyOf reports whether some tag is a privacy tag. Letter case does not count, as
+// nowhere where they are looked for.
+func anyOf(private, tags []string) bool {
+	return slices.ContainsFunc(tags, func(t string) bool {
+		return slices.ContainsFunc(private, func(p string) bool { return strings.EqualFold(p, t) })
+	})
 }
 
 // relabel are the changes that put the turn's labels on a heading it writes text
@@ -62,45 +71,58 @@ func (f Files) note(t Turn, path string, text []byte) []byte {
 	if !isNote(path) {
 		return text
 	}
+	of := org.Parse(text)
+	origin, private := f.said(of)
 	var head []byte
-	if t.Taint.Untrusted && !hasKeyword(text, "#+property:", strings.ToLower(originKey)) {
-		head = fmt.Appendf(head, "#+PROPERTY: %s %s\n", originKey, t.origin())
+	if t.Taint.Untrusted && !origin {
+		head = fmt.Appendf(head, "#+PROPERTY: %s %s%s", originKey, t.origin(), of.EOL())
 	}
-	if t.Taint.Private && len(f.PrivateTags) > 0 && !hasKeyword(text, "#+filetags:", strings.ToLower(f.PrivateTags[0])) {
-		head = fmt.Appendf(head, "#+FILETAGS: :%s:\n", f.PrivateTags[0])
+	if t.Taint.Private && len(f.PrivateTags) > 0 && !private {
+		head = fmt.Appendf(head, "#+FILETAGS: :%s:%s", f.PrivateTags[0], of.EOL())
 	}
-	at := 0
-	if rest, ok := bytes.CutPrefix(text, []byte(":PROPERTIES:\n")); ok { // a file's drawer must stay the first thing in it
-		if drawer, _, found := bytes.Cut(rest, []byte(":END:\n")); found {
-			at = len(":PROPERTIES:\n") + len(drawer) + len(":END:\n")
+	front := of.Preamble().Start // after a byte order mark
+	if at := drawerEnd(of); at > front {
+		// A file's drawer must stay the first thing in it.
+		out := slices.Concat(text[:at], head, text[at:])
+		if o, p := f.said(org.Parse(out)); (o || !t.Taint.Untrusted) && (p || !t.Taint.Private) {
+			return out
 		}
 	}
-	return slices.Concat(text[:at], head, text[at:])
+	return slices.Concat(text[:front], head, text[front:])
+}
+
+// said reports which labels a file's own settings give to all of it, as memory reads
+// them: not what merely looks like a setting, nor one without a value.
+func (f Files) said(of *org.File) (origin, private bool) {
+	from, _ := of.Property(originKey)
+	return from != "", anyOf(f.PrivateTags, of.FileTags())
+}
+
+// drawerEnd is where the property drawer ends that a file begins with, 0 without one.
+func drawerEnd(of *org.File) int {
+	front := of.Preamble().Start
+	rest, ok := bytes.CutPrefix(of.Bytes()[front:], []byte(":PROPERTIES:"+of.EOL()))
+	if !ok || len(of.Properties()) == 0 {
+		return 0
+	}
+	_, after, found := bytes.Cut(rest, []byte(":END:"+of.EOL()))
+	if !found {
+		return 0
+	}
+	return len(of.Bytes()) - len(after)
 }
 
 // isNote reports whether a file can say itself where its text came from.
 func isNote(path string) bool { return strings.HasSuffix(path, ".org") }
 
-// hasKeyword reports whether a line in front of the first heading has a keyword with
-// that word in its value.
-func hasKeyword(text []byte, keyword, word string) bool {
-	for line := range bytes.Lines(text) {
-		if bytes.HasPrefix(line, []byte("*")) {
-			return false
-		}
-		value, ok := strings.CutPrefix(strings.ToLower(strings.TrimSpace(string(line))), keyword)
-		if ok && slices.Contains(strings.FieldsFunc(value, func(r rune) bool { return r == ' ' || r == ':' }), word) {
-			return true
-		}
-	}
-	return false
-}
-
 // keepsLabels refuses an edit that would take a label off: that is for the person's
 // own hand, in their own editor.
 func (m Memex) keepsLabels(o memory.Object, c Call) error {
-	if strings.EqualFold(strings.TrimSuffix(c.Text("PROPERTY"), "+"), originKey) {
+	switch key := strings.TrimSuffix(c.Text("PROPERTY"), "+"); {
+	case strings.EqualFold(key, originKey):
 		return errors.New("where a text came from is not for an action to change")
+	case strings.EqualFold(key, archivedKey):
+		return errors.New("the tags a heading was archived with are not for an action to change")
 	}
 	if c.Has("TAGS") && m.private(o.Tags) && !m.private(c.Texts("TAGS")) {
 		return errors.New("the tag that keeps this heading private can only be taken off by hand")
