@@ -99,9 +99,9 @@ func proposals(v any, depth int) ([]sexp.Value, error) {
 }
 
 func proposal(m map[string]any, depth int) ([]sexp.Value, error) {
-	low, err := lowered(m)
-	if err != nil {
-		return nil, err
+	low := map[string]any{}
+	for k, v := range m {
+		low[strings.ToLower(k)] = v
 	}
 	if calls, ok := low["tool_calls"]; ok && len(low) == 1 {
 		return proposals(calls, depth+1)
@@ -161,20 +161,6 @@ func callOf(low map[string]any) (c llm.Call, ok bool, err error) {
 	return llm.Call{Name: name, Args: args}, true, nil
 }
 
-// lowered is an object with its keys in lower case. Two that differ only in that are
-// one given twice, and which of them counts is not for us to guess.
-func lowered(m map[string]any) (map[string]any, error) {
-	out := make(map[string]any, len(m))
-	for k, v := range m {
-		low := strings.ToLower(k)
-		if _, twice := out[low]; twice {
-			return nil, fmt.Errorf("the key %q is given twice", low)
-		}
-		out[low] = v
-	}
-	return out, nil
-}
-
 func firstOf(m map[string]any, keys []string) string {
 	for _, k := range keys {
 		if m[k] != nil {
@@ -197,7 +183,11 @@ func argsOf(v any) (map[string]any, error) {
 	case nil:
 		return map[string]any{}, nil
 	case map[string]any:
-		return lowered(v)
+		out := make(map[string]any, len(v))
+		for k, x := range v {
+			out[strings.ToLower(k)] = x
+		}
+		return out, nil
 	}
 	return nil, fmt.Errorf("found %T, want an object", v)
 }
