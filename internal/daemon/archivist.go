@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -89,17 +90,15 @@ const answersFile = "pulse/scribe.jsonl"
 
 func (d *Daemon) answers() (map[string]answered, error) {
 	raw, err := os.ReadFile(d.statePath(answersFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	out := map[string]answered{}
 	for line := range bytes.Lines(raw) {
 		var a answered
 		if err := json.Unmarshal(line, &a); err != nil {
-			return out, fmt.Errorf("%s: %w", answersFile, err)
+			d.log.Warn("scribe: what a model said of some day cannot be read, and is forgotten", "file", answersFile, "error", err)
+			continue
 		}
 		out[a.Day] = a
 	}
@@ -151,11 +150,20 @@ func (d *Daemon) consult(ctx context.Context) error {
 	if reply.Model == "reflex" {
 		return errors.New("no model answered")
 	}
-	f, err := os.OpenFile(d.statePath(answersFile), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
+	known[day.Date] = answered{day.Date, sum, d.redact(reply.Text)}
+	return d.keepAnswers(known)
+}
+
+// keepAnswers replaces the file, so that a power cut leaves the old one or the new.
+func (d *Daemon) keepAnswers(known map[string]answered) error {
+	var b bytes.Buffer
+	lines := json.NewEncoder(&b)
+	for _, day := range slices.Sorted(maps.Keys(known)) {
+		if err := lines.Encode(known[day]); err != nil {
+			return err
+		}
 	}
-	return errors.Join(appendJSON(f, answered{day.Date, sum, d.redact(reply.Text)}), f.Close())
+	return durable.Replace(d.statePath(answersFile), b.Bytes(), 0o600)
 }
 
 // answerGarden gives the gardener's report and the repairs that were ticked, as

@@ -283,8 +283,11 @@ func (d *Daemon) Run(ctx context.Context) error {
 	d.conns.Go(func() { d.indexTalks(ctx) })
 	d.conns.Go(func() { d.pulse.Run(ctx) })
 	d.conns.Go(func() { d.watchMemex(ctx) })
+	// The diary outlives the context: turns that are cut short by its end are in it, too.
+	writing, written := context.WithCancel(context.WithoutCancel(ctx))
+	defer written()
 	if d.diary != nil {
-		d.conns.Go(func() { d.diary.write(ctx) })
+		d.conns.Go(func() { d.diary.write(writing) })
 	}
 	waitGateways := d.runGateways(ctx)
 	if d.s.IdleExit > 0 {
@@ -303,6 +306,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}
 	waitGateways() // before the agent: turns that are cut short now are no answers
 	d.agent.Close()
+	written()
 	d.open.closeAll()
 	d.conns.Wait()
 	return errors.Join(append(errs, d.release())...)

@@ -479,52 +479,55 @@ func TestTheSocketIsPrivate(t *testing.T) {
 	}
 }
 
-func TestTCPWantsProofOfTheToken(t *testing.T) {
-	s := settings(t)
-	s.TCPAddr = "127.0.0.1:0"
-	l, err := net.Listen("tcp", s.TCPAddr)
+// token is the proof of TCP clients in tests.
+const token = "a token of some length"
+
+// overTCP lets a daemon of these settings be reached over TCP, too.
+func overTCP(t *testing.T, s daemon.Settings) daemon.Settings {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.TCPAddr = l.Addr().String()
-	l.Close()
-	s.TokenFile = filepath.Join(s.Home, "token")
-	if err := os.WriteFile(s.TokenFile, []byte("a token of some length\n"), 0o600); err != nil {
+	s.TCPAddr, s.TokenFile = l.Addr().String(), filepath.Join(t.TempDir(), "token")
+	if err := errors.Join(l.Close(), os.WriteFile(s.TokenFile, []byte(token+"\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	open(t, s)
-	for name, tt := range map[string]struct {
-		token string
-		ok    bool
-	}{"the token": {"a token of some length", true}, "another token": {"a token of other length", false}} {
-		nc, err := net.Dial("tcp", s.TCPAddr)
-		if err != nil {
-			t.Fatal(err)
+	return s
+}
+
+// far is connect over TCP.
+func (h *house) far(token string) *peer {
+	h.t.Helper()
+	nc, err := net.Dial("tcp", h.settings.TCPAddr)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { nc.Close() })
+	c, err := proto.Connect(nc, "cli", []byte(token))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return &peer{t: h.t, Client: c, nc: nc}
+}
+
+func TestTCPWantsProofOfTheToken(t *testing.T) {
+	h := open(t, overTCP(t, settings(t)))
+	if r := h.far(token).request(say("main", "help")); r.Payload.Word("STATUS") != "DONE" {
+		t.Errorf("with the token: %s", r.Payload)
+	}
+	for _, other := range []string{"a token of other length", token + "\n", token[1:]} {
+		p := h.far(other)
+		_ = p.Send(say("main", "help")) // it may have been cut off by now
+		if m, err := p.Receive(); err == nil && m.Do() != "error" {
+			t.Errorf("with %q: %s", other, m.Value())
 		}
-		c, err := proto.Connect(nc, "cli", []byte(tt.token))
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := &peer{t: t, Client: c, nc: nc, id: 1}
-		m := say("main", "help")
-		m.Meta = m.Meta.With("ID", sexp.NewInt(1))
-		c.Send(m)
-		if tt.ok {
-			p.response()
-		} else if m, err := c.Receive(); err == nil && m.Do() != "error" {
-			t.Errorf("%s: %s", name, m.Value())
-		}
-		nc.Close()
 	}
 }
 
 func TestTCPOnAnotherAddressThanLoopbackIsRefused(t *testing.T) {
-	s := settings(t)
+	s := overTCP(t, settings(t))
 	s.TCPAddr = "0.0.0.0:0"
-	s.TokenFile = filepath.Join(s.Home, "token")
-	if err := os.WriteFile(s.TokenFile, []byte("a token of some length\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	d, err := daemon.Open(context.Background(), s)
 	if err != nil {
 		t.Fatal(err)
@@ -535,10 +538,8 @@ func TestTCPOnAnotherAddressThanLoopbackIsRefused(t *testing.T) {
 }
 
 func TestATokenOthersCanReadIsRefused(t *testing.T) {
-	s := settings(t)
-	s.TCPAddr = "127.0.0.1:0"
-	s.TokenFile = filepath.Join(s.Home, "token")
-	if err := os.WriteFile(s.TokenFile, []byte("a token of some length\n"), 0o644); err != nil {
+	s := overTCP(t, settings(t))
+	if err := os.Chmod(s.TokenFile, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := daemon.Open(context.Background(), s); err == nil || !strings.Contains(err.Error(), "chmod 600") {

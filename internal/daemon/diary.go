@@ -158,13 +158,10 @@ func (x *diary) write(ctx context.Context) {
 		select {
 		case e := <-x.queue:
 			x.put(e)
-			continue
-		default:
-		}
-		select {
-		case e := <-x.queue:
-			x.put(e)
 		case <-ctx.Done():
+			for len(x.queue) > 0 { // nobody else takes from it
+				x.put(<-x.queue)
+			}
 			return
 		}
 	}

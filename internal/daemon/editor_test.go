@@ -90,7 +90,7 @@ func TestOnlyTheEditorThatWasAskedAnswersAndOnlyOnce(t *testing.T) {
 	if asked.Text("FILE") != path || asked.Text("TEXT") != "- bread" || asked.Word("ACTION") != "INSERT" {
 		t.Errorf("asked %s", asked)
 	}
-	for _, stranger := range []*peer{h.connect(), h.as("emacs"), h.editor("main")} {
+	for _, stranger := range []*peer{h.connect(), h.connectAs("emacs"), h.editor("main")} {
 		if r := stranger.request(outcome(asked.Text("TOKEN"), "DONE")); r.Payload.Word("STATUS") != "FAILED" {
 			t.Errorf("a stranger's answer counted: %s", r.Value())
 		}

@@ -33,6 +33,8 @@ type model struct {
 	net    *http.Transport
 	script func(n int, body string) http.HandlerFunc
 
+	turn sync.Mutex // one call at a time asks the script, which may count
+
 	mu     sync.Mutex
 	bodies []string
 }
@@ -54,7 +56,10 @@ func (m *model) serve(rw http.ResponseWriter, r *http.Request) {
 	m.bodies = append(m.bodies, string(raw))
 	n := len(m.bodies)
 	m.mu.Unlock()
-	m.script(n, string(raw))(rw, r)
+	m.turn.Lock()
+	answer := m.script(n, string(raw))
+	m.turn.Unlock()
+	answer(rw, r)
 }
 
 // RoundTrip implements http.RoundTripper: whoever is called, this model answers.

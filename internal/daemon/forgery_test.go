@@ -16,18 +16,6 @@ import (
 	"passepartout/internal/sexp"
 )
 
-// as is connect for a client of another kind.
-func (h *house) as(channel string) *peer {
-	h.t.Helper()
-	nc := h.dial()
-	c, err := proto.Connect(nc, channel, nil)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	h.t.Cleanup(func() { nc.Close() })
-	return &peer{t: h.t, Client: c, nc: nc}
-}
-
 // pending are the tokens that wait.
 func (p *peer) pending() (out []string) {
 	p.t.Helper()
@@ -91,14 +79,14 @@ func TestINV09NothingButAnApproversFrameApproves(t *testing.T) {
 			m := answerMessage(token, "APPROVED")
 			m.Payload = m.Payload.With("BY", sexp.P(sexp.Keyword("ROLE"), "owner", sexp.Keyword("CHANNEL"), "cli").List())
 			m.Meta = sexp.P(sexp.Keyword("ORIGIN"), "cli", sexp.Keyword("SOURCE"), sexp.Keyword("CLI"))
-			h.as("emacs").request(m)
+			h.connectAs("emacs").request(m)
 		},
 		"a client that is not on the list of approvers": func(t *testing.T, h *house, _ *peer, token string) {
-			r := h.as("tui").request(answerMessage(token, "APPROVED"))
+			r := h.connectAs("tui").request(answerMessage(token, "APPROVED"))
 			if !strings.Contains(r.Payload.Text("TEXT"), "approvals are not taken from tui, only from cli") {
 				t.Errorf("it was told %q", r.Payload.Text("TEXT"))
 			}
-			r = h.as("tui").request(say("main", "/approve "+token))
+			r = h.connectAs("tui").request(say("main", "/approve "+token))
 			if !strings.Contains(r.Payload.Text("TEXT"), "approvals are not taken from tui") {
 				t.Errorf("in words it was told %q", r.Payload.Text("TEXT"))
 			}
@@ -166,7 +154,7 @@ func replayFrame(t *testing.T, h *house, p *peer, _ string) {
 		t.Fatal(err)
 	}
 	for i := range 3 {
-		q := h.as("cli")
+		q := h.connect()
 		if _, err := q.nc.Write(frame); err != nil {
 			t.Fatal(err)
 		}

@@ -2,29 +2,16 @@ package daemon_test
 
 import (
 	"errors"
-	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"passepartout/internal/daemon"
-	"passepartout/internal/proto"
 )
 
 // TestTheVaultIsReadAgainForTheOwnersOwnSocketOnly: what it holds is recognised from
 // then on, and what it held still is.
 func TestTheVaultIsReadAgainForTheOwnersOwnSocketOnly(t *testing.T) {
-	const token = "a-token-that-is-long-enough"
-	s := settings(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.TCPAddr, s.TokenFile = l.Addr().String(), filepath.Join(t.TempDir(), "token")
-	if err := errors.Join(l.Close(), os.WriteFile(s.TokenFile, []byte(token), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	s := overTCP(t, settings(t))
 	kept, failure := map[string]string{"DOOR": "lightning-marmalade-41"}, error(nil)
 	s.Secrets, s.Vault = map[string]string{"DOOR": "rainy-cucumber-40"}, []string{"DOOR"}
 	s.ReadVault = func() (daemon.Kept, error) {
@@ -39,18 +26,7 @@ func TestTheVaultIsReadAgainForTheOwnersOwnSocketOnly(t *testing.T) {
 	if !refused("rainy-cucumber-40") || refused("lightning-marmalade-41") {
 		t.Fatal("before anything is changed")
 	}
-
-	nc, err := net.Dial("tcp", s.TCPAddr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
-	far, err := proto.Connect(nc, "cli", []byte(token))
-	if err != nil {
-		t.Fatal(err)
-	}
-	remote := &peer{t: t, Client: far}
-	if r := remote.request(data(t, `(:TYPE :REQUEST :PAYLOAD (:ACTION :VAULT-RELOAD))`)); r.Payload.Word("STATUS") != "FAILED" || !strings.Contains(r.Payload.Text("TEXT"), "own socket") {
+	if r := h.far(token).request(data(t, `(:TYPE :REQUEST :PAYLOAD (:ACTION :VAULT-RELOAD))`)); r.Payload.Word("STATUS") != "FAILED" || !strings.Contains(r.Payload.Text("TEXT"), "own socket") {
 		t.Errorf("over TCP: %s", r.Payload)
 	}
 	failure = errors.New("the vault is locked")

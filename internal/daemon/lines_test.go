@@ -3,7 +3,6 @@ package daemon_test
 import (
 	"context"
 	"errors"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -202,29 +201,7 @@ func TestAChannelIsLinkedAndUnlinkedWhileTheDaemonRuns(t *testing.T) {
 
 func TestLinkingAndPairingAreAskedForOverTheSocketOnly(t *testing.T) {
 	tg := newTelegram(t)
-	s := linkedSettings(t, tg)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.TCPAddr = l.Addr().String()
-	l.Close()
-	const token = "a token of sufficient length"
-	s.TokenFile = filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(s.TokenFile, []byte(token), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	open(t, s)
-	nc, err := net.Dial("tcp", s.TCPAddr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
-	c, err := proto.Connect(nc, "cli", []byte(token))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &peer{t: t, Client: c, nc: nc}
+	p := open(t, overTCP(t, linkedSettings(t, tg))).far(token)
 	for _, m := range []proto.Message{linkRequest("telegram"), gatewayRequest("GATEWAY-PAIR", sexp.Keyword("CHANNEL"), "telegram", sexp.Keyword("ROLE"), "owner")} {
 		if r := p.request(m); r.Payload.Text("CODE") != "request.place" {
 			t.Errorf("%v is answered with %v", m.Payload, r.Payload)

@@ -70,15 +70,17 @@ func (d *Daemon) listen(ctx context.Context) ([]net.Listener, error) {
 		if err != nil {
 			return nil, err
 		}
-		d.accept(tcp, true)
 		listeners = append(listeners, tcp)
 	}
 	unix, err := d.listenUnix(ctx)
-	if err != nil {
+	if err != nil { // nobody was taken yet, so nobody uses what is released now
 		for _, l := range listeners {
 			err = errors.Join(err, l.Close())
 		}
 		return nil, err
+	}
+	for _, tcp := range listeners {
+		d.accept(tcp, true)
 	}
 	d.accept(unix, false)
 	return append(listeners, unix), nil

@@ -11,8 +11,7 @@ import (
 )
 
 func answerModels(ctx context.Context, d *Daemon, a asking) (sexp.Plist, error) {
-	fresh, _ := a.message.Payload.Get("FRESH")
-	return d.catalog(ctx, fresh != nil && !sexp.IsNil(fresh)), nil
+	return d.catalog(ctx, a.wants("FRESH")), nil
 }
 
 func answerModelsUse(_ context.Context, d *Daemon, a asking) (sexp.Plist, error) {

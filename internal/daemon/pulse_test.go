@@ -1,6 +1,7 @@
 package daemon_test
 
 import (
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -273,6 +274,55 @@ func TestTheDiaryTellsWhatWasSaidJudgedAndDoneUnderItsLabels(t *testing.T) {
 	_, second, _ := strings.Cut(text, "Zoe's birthday")
 	if line, _, _ := strings.Cut(second, "\n"); strings.Contains(second, "In May") && !strings.Contains(line, ":@personal:") {
 		t.Errorf("what is private is not marked so:\n%s", text)
+	}
+}
+
+func TestTheDiaryTellsOfTurnsThatAShutdownEnds(t *testing.T) {
+	asked := make(chan struct{})
+	m := newModel(t, func(n int, _ string) http.HandlerFunc {
+		return func(_ http.ResponseWriter, r *http.Request) {
+			if n == 1 {
+				close(asked)
+			}
+			<-r.Context().Done()
+		}
+	})
+	s := m.cloud(settings(t))
+	s.Diary = "all"
+	h := open(t, s)
+	if err := h.connect().Send(say("main", "think about the lamp")); err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	h.close()
+	logs, err := filepath.Glob(filepath.Join(s.MemexDir, "daily", "*.org"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := ""
+	for _, name := range logs {
+		raw, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text += string(raw)
+	}
+	if !strings.Contains(text, "think about the lamp") || !strings.Contains(text, "cut short") {
+		t.Errorf("the diary is\n%s", text)
+	}
+}
+
+// What a power cut left of a model's answers costs the answer that it cut, not the scribe.
+func TestTheScribeOutlivesATornRecordOfItsAnswers(t *testing.T) {
+	s := settings(t)
+	orders(t, s, "daily/2025-11-14.org", "* Glueing\nToday the joint held because I left it alone for a whole day.\n")
+	file := filepath.Join(s.StateDir, "pulse", "scribe.jsonl")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(`{"day":"2025-11-14","prom`), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	p := open(t, s).connect()
+	if r := p.request(data(t, `(:TYPE :REQUEST :PAYLOAD (:ACTION :SCRIBE))`)); r.Payload.Word("STATUS") != "DONE" {
+		t.Errorf("the scribe says %s", r.Payload)
 	}
 }
 

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -68,7 +69,7 @@ var questions = []question{
 	{name: "recall", waits: true, answer: answerRecall},
 	{name: "recall-status", answer: answerRecallStatus},
 	{name: "edited", answer: answerEdited},
-	{name: "vault-reload", waits: true, answer: answerVaultReload},
+	{name: "vault-reload", here: true, waits: true, answer: answerVaultReload},
 	{name: "gateways", waits: true, answer: answerGateways},
 	{name: "gateway-link", here: true, waits: true, answer: answerGatewayLink},
 	{name: "gateway-pair", here: true, waits: true, answer: answerGatewayPair},
@@ -102,7 +103,15 @@ func (d *Daemon) askFor(name string, a asking) {
 	}
 }
 
+// reply answers, even where the answer meets a bug: most are put together on a
+// goroutine of their own, on which it would end the daemon.
 func (d *Daemon) reply(ctx context.Context, a asking, q question) {
+	defer func() {
+		if p := recover(); p != nil {
+			d.log.Error("a question met a bug", "question", q.name, "panic", p, "stack", string(debug.Stack()))
+			a.conn.fail(a.message, q.name+".failed", fmt.Sprintf("an internal error: %v", p))
+		}
+	}()
 	p, err := q.answer(ctx, d, a)
 	if err != nil {
 		a.conn.fail(a.message, q.name+".failed", err.Error())
