@@ -2,6 +2,7 @@ package gate
 
 import (
 	"fmt"
+	"html"
 	"slices"
 	"strings"
 
@@ -69,10 +70,13 @@ func (v *view) mentioned(a arg) Verdict {
 // fetched without a click, so it may come from listed hosts only; a link may lead
 // anywhere, as long as it carries nothing away and asks for nothing.
 func (v *view) message(text string) Verdict {
-	if !strings.ContainsAny(text, ":/.") {
+	if !strings.ContainsAny(text, ":/.&\\") {
 		return Pass()
 	}
 	low := strings.ToLower(text)
+	if where, ok := v.disguised(low); ok {
+		return Verdict{Code: "network.embedded", Reason: fmt.Sprintf("the text makes its reader's program fetch from %s, by an address in disguise", quote(where))}
+	}
 	links := linksIn(text, low)
 	if len(links) > 0 && !v.outbound() && v.read(links) {
 		return Pass()
@@ -154,6 +158,78 @@ func (v *view) embedded(low string) (host.Host, bool) {
 		}
 	}
 	return host.Host{}, false
+}
+
+// disguised finds what a reader's program loads by itself from an address that only
+// that program reads as one: without a scheme, with too few slashes or the wrong
+// ones, with parts of it in entities, escapes or percent signs. low is the text in
+// lower case.
+func (v *view) disguised(low string) (where string, found bool) {
+	if !strings.ContainsAny(low, `\&%`) && !oddSlashes(low) {
+		return "", false
+	}
+	for _, mark := range fetching {
+		for from := 0; from < len(low); {
+			i := strings.Index(low[from:], mark)
+			if i < 0 {
+				break
+			}
+			from += i
+			window := element(low[from:], len(mark))
+			decoded := html.UnescapeString(window)
+			for _, read := range [...]string{strings.ReplaceAll(decoded, `\`, "/"), strings.ReplaceAll(decoded, `\`, "")} {
+				if where, ok := v.fetched(read, window); ok {
+					return where, true
+				}
+			}
+			from += len(mark)
+		}
+	}
+	return "", false
+}
+
+// oddSlashes reports two slashes that no scheme stands before, or a scheme of the web
+// without two slashes behind it.
+func oddSlashes(s string) bool {
+	for i := range len(s) {
+		switch {
+		case s[i] == '/' && strings.HasPrefix(s[i:], "//") && (i == 0 || s[i-1] != ':'):
+			return true
+		case s[i] == ':' && (strings.HasSuffix(s[:i], "http") || strings.HasSuffix(s[:i], "https")) && !strings.HasPrefix(s[i:], "://"):
+			return true
+		}
+	}
+	return false
+}
+
+// fetched finds a host that is not listed behind any two slashes, or behind a scheme
+// of the web, in a text as a reader's program decodes it. What cannot be read is not
+// listed. An address that stands in the written text as everybody spells it is no
+// disguise: see [view.embedded].
+func (v *view) fetched(decoded, written string) (where string, found bool) {
+	for i := range len(decoded) {
+		rest := ""
+		switch {
+		case strings.HasPrefix(decoded[i:], "//") && (i == 0 || decoded[i-1] != '/'):
+			rest = strings.TrimLeft(decoded[i:], "/")
+		case strings.HasPrefix(decoded[i:], "http:"), strings.HasPrefix(decoded[i:], "https:"):
+			_, rest, _ = strings.Cut(decoded[i:], ":")
+			rest = strings.TrimLeft(rest, "/")
+		}
+		if rest == "" || rest[0] <= ' ' {
+			continue
+		}
+		authority := rest[:targetLen(rest)]
+		if end := strings.IndexAny(authority, "/?#)"); end >= 0 {
+			authority = authority[:end]
+		}
+		h, err := host.Parse("//" + authority)
+		if err == nil && (v.hosts.Allows(h) || strings.Contains(written, "://"+authority)) {
+			continue
+		}
+		return authority, true
+	}
+	return "", false
 }
 
 // element is the tag, picture or line that begins with a mark.
