@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"passepartout/internal/host"
 	"passepartout/internal/proto"
@@ -92,16 +93,67 @@ func (v *view) said() bool {
 	}
 	all := spoken.String()
 	for _, e := range v.action.Args().Pairs() {
-		if !saidValue(all, e.Value) {
+		if p, _ := v.action.Spec().Param(e.Key); p.Means == proto.Command {
+			if !v.saidCommand(e.Value) {
+				return false
+			}
+		} else if !saidValue(all, e.Value) {
 			return false
 		}
 	}
 	return true
 }
 
+// saidCommand reports whether the requester spelt out this command. In one every
+// sign counts, so no punctuation is taken away but what stands around the whole.
+func (v *view) saidCommand(val sexp.Value) bool {
+	var text string
+	switch val := val.(type) {
+	case sexp.String:
+		text = string(val)
+	case sexp.List:
+		text = strings.Join(textItems(val), " ")
+	default:
+	}
+	want := strings.Join(strings.Fields(text), " ")
+	return want != "" && slices.ContainsFunc(v.facts.Said, func(s string) bool {
+		s = strings.Join(strings.Fields(s), " ")
+		for from := 0; ; {
+			i := strings.Index(s[from:], want)
+			if i < 0 {
+				return false
+			}
+			from += i
+			before, _ := utf8.DecodeLastRuneInString(s[:from])
+			after, _ := utf8.DecodeRuneInString(s[from+len(want):])
+			if aside(before) && aside(after) {
+				return true
+			}
+			from += len(want)
+		}
+	})
+}
+
+// aside reports a character that stands between a command and the words around it,
+// or none at all.
+func aside(r rune) bool {
+	return r == utf8.RuneError || r == ' ' || strings.ContainsRune(punctuation, r)
+}
+
+// punctuation is what stands around words without being part of them.
+const punctuation = `.,;:!?"'()[]<>{}` + "`“”‘’„«»"
+
 func saidValue(all string, v sexp.Value) bool {
 	if l, ok := v.(sexp.List); ok && l.Len() > 0 && l.Tail() == nil {
-		return !slices.ContainsFunc(l.Items(), func(item sexp.Value) bool { return !saidValue(all, item) })
+		for i, item := range l.Items() {
+			if _, key := item.(sexp.Keyword); key && i%2 == 0 && l.Len()%2 == 0 {
+				continue // a key of a nested argument; its value is looked at in turn
+			}
+			if !saidValue(all, item) {
+				return false
+			}
+		}
+		return true
 	}
 	var text string
 	switch v := v.(type) {
@@ -110,7 +162,7 @@ func saidValue(all string, v sexp.Value) bool {
 	case sexp.Int:
 		text = v.String()
 	case sexp.Keyword:
-		return true // a key of a nested argument; its value is looked at in turn
+		text = string(v)
 	default:
 		return false
 	}
@@ -123,7 +175,7 @@ func words(s string) []string {
 	fields := strings.Fields(strings.ToLower(s))
 	out := fields[:0]
 	for _, f := range fields {
-		if f = strings.Trim(f, `.,;:!?"'()[]<>{}`+"`“”‘’„«»"); f != "" {
+		if f = strings.Trim(f, punctuation); f != "" {
 			out = append(out, f)
 		}
 	}
