@@ -178,7 +178,9 @@ func (c *Chain) decide(a proto.Action, f Facts) Ruling {
 			r.object(Verdict{Gate: "chain", Code: "chain.swapped", Reason: "a gate replaced the action by another one", Round: round})
 			return r
 		}
-		r.action = *next
+		var held []withheld
+		r.action, held = withhold(*next, f.World, c.catalog)
+		r.facts.withheld = append(slices.Clip(r.facts.withheld), held...)
 	}
 	r.decision = Deny
 	r.object(Verdict{Gate: "chain", Code: "chain.restless", Reason: fmt.Sprintf("gates still change the action after %d rounds", MaxRounds), Round: MaxRounds})
