@@ -69,16 +69,16 @@ func ParsePermissions(file string, src []byte, v *proto.Vocabulary) ([]Permissio
 	names := permissionNames(v)
 	var rows []Permission
 	seen := map[string]bool{}
-	inBlock := false
+	inBlock := 0 // the line it begins at
 	for i, raw := range bytes.Split(src, []byte("\n")) {
 		line := strings.TrimSpace(string(raw))
 		switch low := strings.ToLower(line); {
 		case strings.HasPrefix(low, "#+begin_"):
-			inBlock = true
+			inBlock = i + 1
 		case strings.HasPrefix(low, "#+end_"):
-			inBlock = false
+			inBlock = 0
 		}
-		if inBlock || !strings.HasPrefix(line, "|") || strings.HasPrefix(line, "|-") {
+		if inBlock > 0 || !strings.HasPrefix(line, "|") || strings.HasPrefix(line, "|-") {
 			continue
 		}
 		row, skip, err := permissionRow(line, names)
@@ -94,6 +94,9 @@ func ParsePermissions(file string, src []byte, v *proto.Vocabulary) ([]Permissio
 		seen[row.Name] = true
 		row.Rule = fmt.Sprintf("%s:%d", file, i+1)
 		rows = append(rows, row)
+	}
+	if inBlock > 0 {
+		return nil, fmt.Errorf("%s:%d: the block is not closed, so the rows behind it would not count", file, inBlock)
 	}
 	return rows, nil
 }

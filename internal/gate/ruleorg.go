@@ -32,7 +32,7 @@ func ParseRules(file string, src []byte, v *proto.Vocabulary) ([]Rule, error) {
 	lines := f.Lines()
 	var out []Rule
 	for h := range f.Headlines() {
-		if _, ok := h.Property("DECISION"); !ok || h.Commented() {
+		if _, ok := h.Property("DECISION"); !ok || commentedOut(h) {
 			continue
 		}
 		r := Rule{Name: h.Title(), Where: fmt.Sprintf("%s:%d", file, lines.At(h.Span().Start))}
@@ -48,6 +48,16 @@ func ParseRules(file string, src []byte, v *proto.Vocabulary) ([]Rule, error) {
 		out = append(out, r)
 	}
 	return out, nil
+}
+
+// commentedOut reports a heading that is a comment, or stands below one.
+func commentedOut(h org.Headline) bool {
+	for ok := true; ok; h, ok = h.Parent() {
+		if h.Commented() {
+			return true
+		}
+	}
+	return false
 }
 
 // whenPrefix begins the property that holds the condition for an argument.
@@ -73,6 +83,9 @@ func (r *Rule) read(h org.Headline, v *proto.Vocabulary) error {
 		case key == "LIFTS":
 			r.Lifts = strings.Fields(value)
 		case key == "SHADOW":
+			if value != "t" && value != "nil" {
+				return fmt.Errorf("shadow %q: want t for a rule on trial, or nil", value)
+			}
 			r.Shadow = value == "t"
 		case strings.HasPrefix(key, whenPrefix):
 			r.When = append(r.When, Condition{sexp.Keyword(key[len(whenPrefix):]), value})
