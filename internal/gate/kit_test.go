@@ -28,6 +28,7 @@ var verbs = []proto.Verb{
 		{Name: "ID", Type: proto.Text, Means: proto.Node, Required: true}, {Name: "TO", Type: proto.Text, Means: proto.Recipient, Required: true},
 	}},
 	{Target: "tool", Name: "create-skill", Tool: "create-skill", Effect: proto.Rewrite, Params: []proto.Param{{Name: "NAME", Type: proto.Text, Required: true}}},
+	{Target: "tool", Name: "set-alarm", Tool: "set-alarm", Effect: proto.WriteMemory, Params: []proto.Param{{Name: "HOUR", Type: proto.Number}, {Name: "LOUD", Type: proto.Flag}}},
 	{Target: "tool", Name: "opaque-write", Tool: "opaque-write", Effect: proto.WriteLocal, Params: []proto.Param{{Name: "INPUT", Type: proto.Data}}},
 	{Target: "tool", Name: "opaque-run", Tool: "opaque-run", Effect: proto.Execute, Params: []proto.Param{{Name: "INPUT", Type: proto.Data}}},
 	{Target: "tool", Name: "opaque-net", Tool: "opaque-net", Effect: proto.Network, Params: []proto.Param{{Name: "INPUT", Type: proto.Data}}},

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -45,9 +46,27 @@ func glob(pattern, s string, sep byte) bool {
 	return strings.Trim(pattern[i:], "*") == ""
 }
 
-func hostFits(pattern, address string) bool {
+// addressFits compares an address with a host, in the notation of host.List, or with
+// a whole address in which * stands for any text. An allow rule that names a whole
+// address admits that scheme, host, path and query only; one that objects means the
+// host, whatever is fetched from it.
+func addressFits(pattern, address string, strict bool) bool {
 	h, err := host.Parse(address)
-	return err == nil && !h.HasUser() && host.List{pattern}.Allows(h)
+	if err != nil || strict && h.HasUser() {
+		return false
+	}
+	if !strict || !strings.Contains(pattern, "://") {
+		return host.List{pattern}.Allows(h)
+	}
+	want, err := host.Parse(pattern)
+	if err != nil || want.HasUser() || h.Class() == host.Metadata || h.Scheme() != want.Scheme() || h.String() != want.String() {
+		return false
+	}
+	path, rest := cmp.Or(afterHost(pattern), "/"), cmp.Or(afterHost(address), "/")
+	if low := strings.ToLower(rest); strings.Contains(path, "*") && (strings.Contains(low, "..") || strings.Contains(low, "%2e")) {
+		return false
+	}
+	return glob(path, rest, 0)
 }
 
 // exactly begins a pattern that is a command line to the letter.

@@ -164,12 +164,15 @@ func (c Condition) holds(v *view, strict bool) bool {
 		val, _ := v.action.Args().Get(c.Arg)
 		return commandFits(c.Pattern, val, strict)
 	}
+	if val, _ := v.action.Args().Get(c.Arg); p.Type != proto.Data && len(leaves(val, nil)) == 0 && !sexp.IsNil(val) {
+		return glob(c.Pattern, strings.ToLower(val.String()), 0) // a number, or t
+	}
 	found := false
 	for _, a := range v.args {
 		if a.name != c.Arg {
 			continue
 		}
-		fits := c.fits(v, a)
+		fits := c.fits(v, a, strict)
 		if fits != strict {
 			return fits
 		}
@@ -178,13 +181,13 @@ func (c Condition) holds(v *view, strict bool) bool {
 	return found && strict
 }
 
-func (c Condition) fits(v *view, a arg) bool {
+func (c Condition) fits(v *view, a arg, strict bool) bool {
 	switch a.means {
 	case proto.ReadPath, proto.WritePath:
 		pattern := v.setting.layout.Resolve(v.policy.Cwd, c.Pattern)
 		return glob(pattern, v.layout.Resolve(v.policy.Cwd, a.text), '/')
 	case proto.URL:
-		return hostFits(c.Pattern, a.text)
+		return addressFits(c.Pattern, a.text, strict)
 	default:
 		return glob(c.Pattern, a.text, 0)
 	}
