@@ -92,18 +92,22 @@ func words(cmd string) ([]string, bool) {
 // its directory and the end of its name, an address its host. Everything else is
 // itself.
 func (p part) pattern(word string) string {
-	switch {
-	case p.exact:
-		return word
-	case p.means == proto.Content:
+	switch p.means {
+	case proto.Content:
 		return "*"
+	case proto.Command, proto.ReadPath, proto.WritePath, proto.URL:
+		if p.exact {
+			return word
+		}
+	default: // a slash in a message, a recipient or code is no directory
+		return word
 	}
 	if strings.HasPrefix(word, "-") || slices.Contains(strings.Split(word, "/"), "..") {
 		return word
 	}
 	if i := strings.Index(word, "://"); i > 0 {
 		host, _, found := strings.Cut(word[i+3:], "/")
-		if !found || strings.ContainsAny(host, "@%") {
+		if !found || host == "" || strings.ContainsAny(host, "@%") {
 			return word
 		}
 		return word[:i+3] + host + "/*"

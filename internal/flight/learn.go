@@ -193,6 +193,9 @@ func (m Miner) propose(es []*evidence, make func([]*evidence, gate.Decision) gat
 	} else if err := p.readable(m.Vocabulary); err != nil {
 		p.Problem = err.Error()
 	}
+	if word, ok := starred(es); ok && p.Problem == "" {
+		p.Problem = fmt.Sprintf("%q holds a *, which a rule reads as any text", word)
+	}
 	if d == gate.Allow {
 		for _, e := range es {
 			for _, v := range e.asked {
@@ -203,6 +206,25 @@ func (m Miner) propose(es []*evidence, make func([]*evidence, gate.Decision) gat
 		}
 	}
 	return p, true
+}
+
+// starred finds a word that all examples share and that would be a pattern if it
+// stood in a rule.
+func starred(es []*evidence) (string, bool) {
+	first, _ := shapeOf(es[0].action)
+	for i, p := range first {
+		for j, w := range p.words {
+			same := !p.exact && strings.Contains(w, "*")
+			for _, e := range es[1:] {
+				other, _ := shapeOf(e.action)
+				same = same && len(other) > i && len(other[i].words) > j && (other[i].words[j] == w || p.means != proto.Content)
+			}
+			if same {
+				return w, true
+			}
+		}
+	}
+	return "", false
 }
 
 // readable sees that the rule comes back from its file as it went in: a text that

@@ -127,10 +127,7 @@ func callPattern(shapes [][]part) string {
 			}
 		}
 	}
-	rest := "..."
-	if len(options) > 0 {
-		rest += "{" + strings.Join(slices.Sorted(maps.Keys(options)), ",") + "}"
-	}
+	rest := "...{" + strings.Join(slices.Sorted(maps.Keys(options)), ",") + "}"
 	return strings.Join(append(slices.Clone(head), rest), " ")
 }
 

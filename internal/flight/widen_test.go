@@ -26,9 +26,9 @@ func TestWhatIsAgreedToInThreePlacesIsOfferedForWhatTheyShare(t *testing.T) {
 		},
 		"one part of such a program": {
 			said:  []string{"aws ec2 describe-instances", "aws ec2 describe-vpcs", "aws ec2 describe-images"},
-			rule:  "aws ec2 ...",
+			rule:  "aws ec2 ...{}",
 			fits:  []string{"aws ec2 describe-subnets"},
-			never: []string{"aws iam list-users", "aws ec2 terminate-instances", "aws ec2 describe-vpcs --profile other", "aws --endpoint-url http://evil.example ec2 describe-vpcs"},
+			never: []string{"aws ec2 describe-subnets http://evil.example", "aws iam list-users", "aws ec2 terminate-instances", "aws ec2 describe-vpcs --profile other", "aws --endpoint-url http://evil.example ec2 describe-vpcs"},
 		},
 		"files in several directories below one": {
 			said:  []string{"wc -l /home/bob/site/a/x.html", "wc -l /home/bob/site/b/y.html", "wc -l /home/bob/site/c/z.html"},
