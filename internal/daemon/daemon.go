@@ -142,6 +142,7 @@ type Daemon struct {
 	diary    *diary              // nil: none is kept
 	edits    edits               // which text of the memex is the agent's own
 	stirred  chan struct{}       // the memex has changed
+	outlook  atomic.Pointer[outlook]
 	hub      *hub
 	asked    editsAsked // of editors, and not answered yet
 	tasks    tasks      // long work of clients

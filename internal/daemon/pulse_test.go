@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -371,6 +372,8 @@ func TestWhatAJobReadOfPrivateNotesIsNotInItsRecord(t *testing.T) {
 func TestAModelIsToldWhatTheHoursAheadBring(t *testing.T) {
 	m := newModel(t, always(speak("hello")))
 	s := m.cloud(settings(t))
+	var later atomic.Int64
+	s.Now = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
 	today := time.Now().Format("2006-01-02 Mon")
 	orders(t, s, "projects/new.org", "* TODO Send the form\nDEADLINE: <"+today+">\n* TODO See Zoe :@personal:\nDEADLINE: <"+today+">\n")
 	p := open(t, s).connect()
@@ -379,5 +382,16 @@ func TestAModelIsToldWhatTheHoursAheadBring(t *testing.T) {
 	_, soon, ok := strings.Cut(heard, "TIME")
 	if !ok || !strings.Contains(soon, "Send the form (deadline)") || strings.Contains(heard, "Zoe") {
 		t.Errorf("the prompt: %.3000s", heard)
+	}
+	told := func(line string) bool {
+		p.request(say("main", "hello"))
+		all := m.heard()
+		return strings.Contains(all[len(all)-1], line)
+	}
+	orders(t, s, "projects/another.org", "* TODO Fetch the bread\nDEADLINE: <"+today+">\n")
+	until(t, "what was written meanwhile is told", func() bool { return told("Fetch the bread (deadline)") })
+	later.Store(int64(3 * 24 * time.Hour))
+	if told("Fetch the bread (deadline)") {
+		t.Error("three days later the prompt says the same")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"weak"
 
 	"passepartout/internal/durable"
 	"passepartout/internal/memory"
@@ -137,10 +138,32 @@ func (d *Daemon) soon(now time.Time) string {
 	}
 	v := d.memory.View()
 	now = now.In(time.Local)
+	is := outlook{of: weak.Make(v), day: now.Format(time.DateOnly)}
+	if was := d.outlook.Load(); was != nil && was.of == is.of && was.day == is.day {
+		return was.text
+	}
+	is.text = ahead(v, now)
+	d.outlook.Store(&is)
+	return is.text
+}
+
+// An outlook is what [ahead] said about a memex on a day. An agenda knows days, no
+// hours, so that it says the same again.
+type outlook struct {
+	of   weak.Pointer[memory.View] // weak: what is no longer in use need not be kept for it
+	day  string
+	text string
+}
+
+// ahead lists the headings that a prompt is told of.
+func ahead(v *memory.View, now time.Time) string {
 	var lines []string
 	for _, it := range v.Agenda(memory.AgendaQuery{From: now, To: now.Add(dayAhead), Now: now, Warning: 1}) {
+		if len(lines) == maxSoon {
+			break
+		}
 		o := it.Object
-		if o.Done || !shown(v, o) || it.Kind == "overdue" || it.Kind == "late" || len(lines) == maxSoon {
+		if o.Done || it.Kind == "overdue" || it.Kind == "late" || !shown(v, o) {
 			continue
 		}
 		line := it.Day.Format("Monday")
