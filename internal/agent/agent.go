@@ -112,6 +112,9 @@ type Agent struct {
 	wg      sync.WaitGroup // one per draining session
 	slots   chan struct{}  // bounds how many sessions run at once
 
+	verbs     []proto.Verb // that are tools; they and their description stay the same
+	described []llm.Tool
+
 	mu       sync.Mutex // guards what follows, and each session's inquiry, queue, running and cancel
 	sessions map[string]*session
 	waiting  map[string]*suspended // by token
@@ -174,8 +177,10 @@ func New(o Options) (*Agent, error) {
 		o.Plans = log
 	}
 	ctx, stop := context.WithCancelCause(context.Background())
+	verbs := o.Table.Tools()
 	return &Agent{
 		Options: o, ctx: ctx, stop: stop, slots: make(chan struct{}, maxRunning),
+		verbs: verbs, described: describe(verbs),
 		sessions: map[string]*session{}, waiting: map[string]*suspended{},
 	}, nil
 }

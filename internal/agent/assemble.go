@@ -355,15 +355,24 @@ func head(text string, tokens int) string {
 	return strings.ToValidUTF8(text[:lo], "") + "\n[… cut to fit the prompt]"
 }
 
-// tools describes the vocabulary to the engine.
-func (a *Agent) tools() []llm.Tool {
-	var out []llm.Tool
-	for _, v := range a.Table.Tools() {
-		tool := llm.Tool{Name: v.Tool, Doc: v.Doc, Forbidden: a.Prompt.Offer != nil && !a.Prompt.Offer(v)}
+// describe is the vocabulary as an engine is told of it.
+func describe(verbs []proto.Verb) []llm.Tool {
+	out := make([]llm.Tool, len(verbs))
+	for i, v := range verbs {
+		out[i] = llm.Tool{Name: v.Tool, Doc: v.Doc}
 		for _, p := range v.Params {
-			tool.Params = append(tool.Params, llm.Param{Name: strings.ToLower(string(p.Name)), Type: schema(p.Type), Doc: p.Doc, Required: p.Required})
+			out[i].Params = append(out[i].Params, llm.Param{Name: strings.ToLower(string(p.Name)), Type: schema(p.Type), Doc: p.Doc, Required: p.Required})
 		}
-		out = append(out, tool)
+		out[i] = out[i].Weighed()
+	}
+	return out
+}
+
+// tools are what the engine may propose, with what it is not offered at present.
+func (a *Agent) tools() []llm.Tool {
+	out := slices.Clone(a.described)
+	for i, v := range a.verbs {
+		out[i].Forbidden = a.Prompt.Offer != nil && !a.Prompt.Offer(v)
 	}
 	return out
 }

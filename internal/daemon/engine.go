@@ -294,7 +294,8 @@ func (d *Daemon) prompt() agent.Prompt {
 		},
 		Time: d.soon,
 		Config: func() string {
-			return fmt.Sprintf("%d gates judge; policy %.12s; models for this: %s", len(d.policy.chain().Gates()), d.policy.chain().Policy().String(),
+			chain := d.policy.chain()
+			return fmt.Sprintf("%d gates judge; policy %.12s; models for this: %s", len(chain.Gates()), chain.Policy().String(),
 				strings.Join(d.engine.Choice(context.Background(), llm.Purpose{Tier: llm.Cognition, Slot: llm.Chat}), ", "))
 		},
 		Offer: d.offers,

@@ -50,6 +50,7 @@ type Engine struct {
 	providers atomic.Pointer[map[string]Provider] // never changed, only replaced
 	ledger    *Ledger
 	redacted  memo
+	sizes     scale
 
 	plan atomic.Pointer[plan]
 
@@ -73,7 +74,8 @@ type plan struct {
 func New(o Options) (*Engine, error) {
 	if o.Transport == nil {
 		o.Transport = &http.Transport{
-			MaxIdleConnsPerHost: 4, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
+			MaxIdleConnsPerHost: idleConns, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
+			WriteBufferSize: wholeRequest,
 		}
 	}
 	if o.Now == nil {
@@ -102,6 +104,13 @@ func New(o Options) (*Engine, error) {
 }
 
 const reflexName = "reflex"
+
+// A provider is reached over one connection for each turn that waits for it; those
+// that fall idle are kept for the next. A request usually goes out in one write.
+const (
+	idleConns    = 64
+	wholeRequest = 64 << 10
+)
 
 func or(d, usual time.Duration) time.Duration {
 	if d > 0 {
@@ -362,7 +371,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 // once makes one call, with its cost checked before and booked after.
 func (e *Engine) once(ctx context.Context, c candidate, req Request, sink func(string)) (Reply, *Error) {
 	price := e.price(c)
-	most := Usage{In: req.Estimate(), Out: req.replyLimit()}
+	most := Usage{In: e.sizes.of(req), Out: req.replyLimit()}
 	h, err := e.ledger.reserve(c.name, req.Purpose, price.of(most), e.o.Now())
 	if err != nil {
 		return Reply{}, &Error{Provider: c.name, Class: classBudget, Err: err}
@@ -471,6 +480,18 @@ func (e *Engine) Consult(ctx context.Context, req Request, not string, most int)
 		}
 	}
 	return out
+}
+
+// A scale weighs requests. It is safe for concurrent use.
+type scale struct {
+	mu sync.Mutex // guards c
+	c  Counter
+}
+
+func (s *scale) of(r Request) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.c.Request(r)
 }
 
 // A memo remembers what redaction made of a text, since a conversation is sent

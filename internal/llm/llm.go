@@ -64,6 +64,7 @@ type Tool struct {
 	Name, Doc string
 	Params    []Param
 	Forbidden bool // the policy rules it out: no model is shown it
+	tokens    int  // of its description; 0: not worked out
 }
 
 // A Request is a conversation to be continued.

@@ -75,13 +75,29 @@ func (r Request) Estimate() int { return r.estimate(Tokens) }
 func (r Request) estimate(count func(string) int) int {
 	n := count(r.System) + count(r.Tail) + perMessage
 	for _, t := range r.Tools {
-		n += perMessage + count(t.Name) + count(t.Doc) + count(explanation.Doc)
-		for _, p := range t.Params {
-			n += perMessage + count(p.Name) + count(p.Doc)
-		}
+		n += t.estimate(count)
 	}
 	for _, m := range r.Messages {
 		n += m.estimate(count)
+	}
+	return n
+}
+
+// Weighed is the tool with its size worked out, for one that is offered with every
+// request and stays the same.
+func (t Tool) Weighed() Tool {
+	t.tokens = 0
+	t.tokens = t.estimate(Tokens)
+	return t
+}
+
+func (t Tool) estimate(count func(string) int) int {
+	if t.tokens > 0 {
+		return t.tokens
+	}
+	n := perMessage + count(t.Name) + count(t.Doc) + count(explanation.Doc)
+	for _, p := range t.Params {
+		n += perMessage + count(p.Name) + count(p.Doc)
 	}
 	return n
 }
