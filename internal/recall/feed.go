@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"passepartout/internal/durable"
 )
 
 // An Embedder turns texts into vectors.
@@ -282,7 +284,7 @@ func (f *Feed) take(notes []staleNote, vectors [][]float32) error {
 
 // begin starts a new set, while the one that served goes on serving.
 func (f *Feed) begin(raw int) error {
-	if err := os.MkdirAll(f.dir, 0o700); err != nil {
+	if err := durable.MkdirAll(f.dir, 0o700); err != nil {
 		return err
 	}
 	file, err := createVectors(f.dir, f.with.Name(), raw)

@@ -14,6 +14,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"passepartout/internal/durable"
 )
 
 // A provider's vectors are kept in a file a set: a head with the embedder's name and
@@ -51,9 +53,7 @@ func createVectors(dir, name string, raw int) (vectorFile, error) {
 	if len(name) > longestName || raw <= 0 || raw > mostRawDims {
 		return v, fmt.Errorf("want a name of at most %d bytes and 1 to %d components, found %d and %d", longestName, mostRawDims, len(name), raw)
 	}
-	head := binary.LittleEndian.AppendUint32([]byte(vectorMagic), uint32(raw))
-	head = binary.LittleEndian.AppendUint16(head, uint16(len(name)))
-	return v, os.WriteFile(v.path, append(head, name...), 0o600)
+	return v, v.rewrite(nil)
 }
 
 // headOf reads whose set a file is.
@@ -172,21 +172,12 @@ func (v vectorFile) add(records []byte) (err error) {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// rewrite keeps only the vectors that notes have now.
+// rewrite keeps only these vectors.
 func (v vectorFile) rewrite(records []byte) error {
-	tmp, err := createVectors(filepath.Dir(v.path), v.name+"~", v.raw) // a name of its own while it is written
-	if err != nil {
-		return err
-	}
-	head := binary.LittleEndian.AppendUint32([]byte(vectorMagic), uint32(v.raw))
-	head = binary.LittleEndian.AppendUint16(head, uint16(len(v.name)))
-	if err := os.WriteFile(tmp.path, append(head, v.name...), 0o600); err != nil {
-		return err
-	}
-	if err := tmp.add(records); err != nil {
-		return errors.Join(err, os.Remove(tmp.path))
-	}
-	return os.Rename(tmp.path, v.path)
+	text := binary.LittleEndian.AppendUint32([]byte(vectorMagic), uint32(v.raw))
+	text = binary.LittleEndian.AppendUint16(text, uint16(len(v.name)))
+	text = append(text, v.name...)
+	return durable.Replace(v.path, append(text, records...), 0o600)
 }
 
 // calibrationPath is beside the set.
@@ -206,11 +197,7 @@ func (v vectorFile) keep(c Calibration) error {
 	if err != nil {
 		return err
 	}
-	tmp := v.calibrationPath() + ".new"
-	if err := os.WriteFile(tmp, raw, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(tmp, v.calibrationPath())
+	return durable.Replace(v.calibrationPath(), raw, 0o600)
 }
 
 // remove deletes the set.
