@@ -20,6 +20,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"passepartout/internal/durable"
 	"passepartout/internal/org"
 	"passepartout/internal/secret"
 )
@@ -165,7 +166,7 @@ func (it *imported) take(root *os.Root, call importCall) error {
 	if call.dry || it.Done != "new" && it.Done != "updated" {
 		return nil
 	}
-	if err := writeNote(root, it.To, it.text, it.Done == "new"); err != nil {
+	if err := durable.PutIn(root, filepath.FromSlash(it.To), it.text, 0o600, it.Done == "new"); err != nil {
 		return fmt.Errorf("%s: %w", it.To, err)
 	}
 	it.text = nil // a large folder would be held in memory otherwise
@@ -337,33 +338,4 @@ func readNote(root *os.Root, name string) ([]byte, error) {
 	}
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, 2*maxNote))
-}
-
-// writeNote puts a note into the memex, all or nothing. A new one never replaces.
-func writeNote(root *os.Root, name string, text []byte, fresh bool) (err error) {
-	name = filepath.FromSlash(name)
-	if err := root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		return err
-	}
-	tmp := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+".importing")
-	f, err := root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, root.Remove(tmp))
-		}
-	}()
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if fresh {
-		if err := root.Link(tmp, name); err != nil {
-			return err
-		}
-		return root.Remove(tmp)
-	}
-	return root.Rename(tmp, name)
 }

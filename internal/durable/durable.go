@@ -1,7 +1,8 @@
 // Package durable writes files so that they outlive a power cut.
 //
 // [Replace] puts a whole new file in the place of another: whoever looks, now or after
-// a crash, finds the one or the other. [MkdirAll] makes directories whose names are on
+// a crash, finds the one or the other. [PutIn] does so inside a root that no link leads
+// out of. [MkdirAll] makes directories whose names are on
 // the disk, and [SyncDir] does that for what was made, renamed or removed in one.
 // [Hole] knows the traces of bytes that never reached the disk.
 //
@@ -72,6 +73,64 @@ func Replace(path string, text []byte, mode fs.FileMode) error {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
 	return SyncDir(dir)
+}
+
+// PutIn is [Replace] for a name inside a root, with the directories it lacks. With fresh
+// it puts the file there only where there is none.
+func PutIn(root *os.Root, name string, text []byte, mode fs.FileMode, fresh bool) (err error) {
+	dir := filepath.Dir(name)
+	if err := mkdirIn(root, dir); err != nil {
+		return err
+	}
+	tmp := filepath.Join(dir, "."+filepath.Base(name)+".new")
+	f, err := root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode.Perm()) // one that a crash left is as good
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		if fresh {
+			err = root.Link(tmp, name)
+		} else {
+			err = root.Rename(tmp, name)
+		}
+	}
+	if err != nil || fresh {
+		err = errors.Join(err, root.Remove(tmp))
+	}
+	if err != nil {
+		return err
+	}
+	return syncIn(root, dir)
+}
+
+// mkdirIn makes a directory inside a root, for good.
+func mkdirIn(root *os.Root, dir string) error {
+	if info, err := root.Stat(dir); err == nil {
+		if !info.IsDir() {
+			return fmt.Errorf("%s: want a directory, found %v", dir, info.Mode().Type())
+		}
+		return nil
+	}
+	parent := filepath.Dir(dir)
+	if err := mkdirIn(root, parent); err != nil {
+		return err
+	}
+	if err := root.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncIn(root, parent)
+}
+
+func syncIn(root *os.Root, dir string) error {
+	f, err := root.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // sector is the most that a disk writes in one piece.

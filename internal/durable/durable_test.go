@@ -44,6 +44,75 @@ func TestAReplacedFileIsTheOldOrTheNewAfterAPowerCut(t *testing.T) {
 	})
 }
 
+// TestAFilePutIntoARootIsTheOldOrTheNewAfterAPowerCut: first one that must be new, then
+// one in its place; and both again after every cut.
+func TestAFilePutIntoARootIsTheOldOrTheNewAfterAPowerCut(t *testing.T) {
+	texts := []string{"", strings.Repeat("first ", 200), "second"}
+	name := filepath.Join("notes", "in", "file")
+	put := func(dir string, n int) error {
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			return err
+		}
+		return errors.Join(durable.PutIn(root, name, []byte(texts[n]), 0o600, n == 1), root.Close())
+	}
+	powercut.Run(t, powercut.Scenario{
+		Work: func(dir string, mark func(string)) error {
+			for n := 1; n < len(texts); n++ {
+				if err := put(dir, n); err != nil {
+					return err
+				}
+				mark(texts[n])
+			}
+			return nil
+		},
+		Check: func(dir string, marks []string) error {
+			raw, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			n := len(marks)
+			if got := string(raw); got != texts[n] && got != texts[min(n+1, len(texts)-1)] {
+				return fmt.Errorf("after %d: %.20q of %d bytes", n, got, len(got))
+			}
+			if len(raw) == 0 {
+				return put(dir, 1) // what was left behind is in nobody's way
+			}
+			return nil
+		},
+		Again: 2,
+	})
+}
+
+func TestAFileIsPutIntoARootOnlyWhereItMayBe(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if err := os.Symlink(outside, filepath.Join(dir, "out")); err != nil {
+		t.Fatal(err)
+	}
+	if err := durable.PutIn(root, "a", []byte("mine"), 0o600, true); err != nil {
+		t.Fatal(err)
+	}
+	for name, fresh := range map[string]bool{"a": true, "out/b": true, "out/c": false, "../d": false, "a/e": false} {
+		if err := durable.PutIn(root, name, []byte("theirs"), 0o600, fresh); err == nil {
+			t.Errorf("%s was written", name)
+		}
+	}
+	if raw, err := os.ReadFile(filepath.Join(dir, "a")); err != nil || string(raw) != "mine" {
+		t.Errorf("%q %v", raw, err)
+	}
+	for _, d := range []string{dir, outside} {
+		list, err := os.ReadDir(d)
+		if want := map[string]int{dir: 2, outside: 0}[d]; err != nil || len(list) != want {
+			t.Errorf("left behind: %v, %v", list, err)
+		}
+	}
+}
+
 func TestWhatCannotBeReplacedStaysAndLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
