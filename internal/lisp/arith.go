@@ -290,8 +290,10 @@ func biFloat(th *Thread, a []Value) Value {
 }
 
 func biRational(th *Thread, x Value) Value {
-	th.real(x)
-	return mkRat(new(big.Rat).Set(th.exact(x)))
+	if th.real(x) < rungSingle {
+		return x
+	}
+	return mkRat(th.exact(x))
 }
 
 // biRationalize finds the simplest fraction that reads back as the float.
@@ -335,6 +337,9 @@ func biRationalize(th *Thread, x Value) Value {
 func biAsh(th *Thread, x, y Value) Value {
 	n := th.integerArg(x)
 	shift, ok := y.(Int)
+	if small, isSmall := x.(Int); isSmall && ok && shift <= 0 {
+		return mkInt(int64(small) >> min(-uint64(shift), 63))
+	}
 	if !ok {
 		th.integerArg(y)
 		if th.sign(y) < 0 {
@@ -349,6 +354,7 @@ func biAsh(th *Thread, x, y Value) Value {
 		if shift < -1<<30 {
 			shift = -1 << 30
 		}
+		th.chargeBig(n)
 		return mkBig(new(big.Int).Rsh(n, uint(-shift)))
 	}
 	if n.Sign() == 0 {
@@ -523,14 +529,14 @@ var numberPrims = []prim{
 	{usage: "(rationalize number)", doc: "the simplest fraction a float could stand for", fn1: biRationalize},
 	{usage: "(numerator rational)", doc: "the numerator", fn1: func(th *Thread, x Value) Value {
 		if r, ok := x.(*ratio); ok {
-			return mkBig(new(big.Int).Set(r.r.Num()))
+			return mkBig(r.r.Num())
 		}
 		th.integerArg(x)
 		return x
 	}},
 	{usage: "(denominator rational)", doc: "the denominator", fn1: func(th *Thread, x Value) Value {
 		if r, ok := x.(*ratio); ok {
-			return mkBig(new(big.Int).Set(r.r.Denom()))
+			return mkBig(r.r.Denom())
 		}
 		th.integerArg(x)
 		return Int(1)

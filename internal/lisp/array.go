@@ -66,7 +66,10 @@ func biMakeArray(th *Thread, a []Value) Value {
 	if a[4] != nil && isTrue(a[4]) {
 		fill = n
 		if a[4] != Value(symT) {
-			fill = th.index(a[4])
+			fill = th.fillPointer(a[4], n)
+		}
+		if len(dims) != 1 {
+			th.fail(classSimpleError, "only vectors can have fill pointers")
 		}
 	}
 	adjust := a[5] != nil && isTrue(a[5])
@@ -78,7 +81,7 @@ func biMakeArray(th *Thread, a []Value) Value {
 	if len(dims) != 1 {
 		arr.dims = dims
 	}
-	if elem == Value(symBit) || th.sameForm(elem, list(symUnsignedByte, Int(1))) {
+	if elem == Value(symBit) || th.equal(elem, list(symUnsignedByte, Int(1))) {
 		arr.elem = symBit
 	}
 	init := a[2]
@@ -94,7 +97,14 @@ func biMakeArray(th *Thread, a []Value) Value {
 	return arr
 }
 
-func (th *Thread) sameForm(a, b Value) bool { return th.equal(a, b) }
+// fillPointer checks a fill pointer of a vector with room for n.
+func (th *Thread) fillPointer(v Value, n int) int {
+	i := th.index(v)
+	if i > n {
+		th.fail(classSimpleError, "fill pointer %d is beyond the end of a vector of %d", i, n)
+	}
+	return i
+}
 
 // isCharType reports whether an element type means characters.
 func (th *Thread) isCharType(v Value) bool {
@@ -215,6 +225,9 @@ func (th *Thread) setAref(x Value, subs []Value, val Value) {
 		c, ok := val.(Char)
 		if !ok {
 			th.typeError(val, symCharacter)
+		}
+		if len(subs) != 1 {
+			th.fail(classProgramError, "wrong number of subscripts: %d", len(subs))
 		}
 		th.editable(v)
 		v.runes[th.inRange(subs[0], len(v.runes))] = rune(c)
@@ -377,6 +390,9 @@ func biAdjustArray(th *Thread, a []Value) Value {
 		}
 		th.typeError(a[0], symArray)
 	}
+	if c, ok := a[1].(*Cons); th.arr(v).dims != nil || ok && c.cdr != Value(Nil) {
+		th.fail(classSimpleError, "adjust-array: only vectors are adjusted here")
+	}
 	v = th.arrToChange(v)
 	n := th.index(firstOr(a[1]))
 	th.alloc(n)
@@ -398,7 +414,7 @@ func biAdjustArray(th *Thread, a []Value) Value {
 		if a[5] != nil && isTrue(a[5]) {
 			v.fill = n
 			if a[5] != Value(symT) {
-				v.fill = th.index(a[5])
+				v.fill = th.fillPointer(a[5], n)
 			}
 		}
 	}

@@ -585,7 +585,7 @@ var symbolPrims = []prim{
 	{usage: "(passepartout-kernel:defconstant name value &optional doc)", doc: "define a constant", fn: func(th *Thread, a []Value) Value {
 		s := th.symbolArg(a[0])
 		th.definable(s)
-		if old := th.cell(s); old.constant && !eql(old.value, a[1]) {
+		if old := th.cell(s); old.constant && !th.eql(old.value, a[1]) {
 			th.fail(classSimpleError, "The constant %s is being redefined.", s.name)
 		}
 		c := th.own(s)

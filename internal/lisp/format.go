@@ -205,10 +205,11 @@ func (f *formatter) param(d *directive, i, def int) int {
 	return def
 }
 
-// bounded keeps widths and counts within what the budget could pay for.
+// bounded keeps widths and counts within what the budget could pay for. A negative
+// one costs the same: as a scale factor it is that many digits too.
 func (f *formatter) bounded(n int) int {
-	if n > 1<<20 {
-		f.th.alloc(n / 16)
+	if n > 1<<20 || n < -1<<20 {
+		f.th.alloc(max(n, -(n+1)) / 16)
 	}
 	return n
 }
@@ -224,6 +225,8 @@ func (f *formatter) repeat(s string, n int) {
 }
 
 func (f *formatter) run(ds []directive) escape {
+	f.th.enter(1)
+	defer f.th.leave(1)
 	for i := range ds {
 		d := &ds[i]
 		f.th.step(1)
@@ -538,7 +541,7 @@ func (f *formatter) plural(d *directive) {
 		}
 		f.args = f.all[pos:]
 	}
-	one := eql(f.next(), Int(1))
+	one := f.th.eql(f.next(), Int(1))
 	switch {
 	case d.at && one:
 		f.write("y")
@@ -672,8 +675,6 @@ func (f *formatter) recurse(d *directive) escape {
 	control := f.th.stringArg(f.next()).text()
 	p := fparser{th: f.th, src: control}
 	ds := p.clauses(0)[0]
-	f.th.enter(1)
-	defer f.th.leave(1)
 	if d.at {
 		return f.run(ds)
 	}

@@ -2,6 +2,7 @@ package lisp
 
 import (
 	"math"
+	"math/big"
 	"strings"
 )
 
@@ -100,8 +101,10 @@ func (th *Thread) tableArg(v Value) *table {
 func (th *Thread) plainKey(t *table, k Value) (any, bool) {
 	switch v := k.(type) {
 	case *bignum:
+		th.chargeDigits(v.n)
 		return numKey(v.n.String()), true
 	case *ratio:
+		th.chargeDigits(v.r.Num(), v.r.Denom())
 		if t.test != testEqualp {
 			return numKey(v.r.String()), true
 		}
@@ -116,8 +119,10 @@ func (th *Thread) plainKey(t *table, k Value) (any, bool) {
 	case *Str:
 		switch t.test {
 		case testEqual:
+			th.step(uint64(v.length() / 32))
 			return textKey(v.text()), true
 		case testEqualp:
+			th.chargeText(len(v.text()))
 			return foldKey("s" + strings.Map(foldRune, v.text())), true
 		default:
 		}
@@ -145,6 +150,14 @@ func (th *Thread) plainKey(t *table, k Value) (any, bool) {
 	return k, true
 }
 
+// chargeDigits pays for writing numbers out.
+func (th *Thread) chargeDigits(ns ...*big.Int) {
+	for _, n := range ns {
+		th.step(bigCost(n))
+	}
+	th.chargeBig(ns...)
+}
+
 // find returns the place of a key, or -1.
 func (th *Thread) find(t *table, k Value) int {
 	p, ok := th.plainKey(t, k)
@@ -155,6 +168,7 @@ func (th *Thread) find(t *table, k Value) int {
 		return -1
 	}
 	for _, i := range t.deep[th.hash(k, 0)] {
+		th.step(1)
 		e := t.entries[i].key
 		if e == nil {
 			continue
@@ -256,12 +270,14 @@ func (th *Thread) hash(v Value, depth int) uint64 {
 			}
 		}
 	case *Symbol:
+		th.step(uint64(len(x.name) / 16))
 		for i := range len(x.name) {
 			mix(uint64(x.name[i]))
 		}
 	case Char:
 		mix(uint64(foldRune(rune(x))))
 	case Int, *bignum, *ratio, Single, Double:
+		th.weigh(v)
 		mix(math.Float64bits(floatOf(v) + 0))
 	}
 	return h
@@ -311,6 +327,7 @@ func biMaphash(th *Thread, a []Value) Value {
 // eachEntry walks a table in order; the walker may change it.
 func (th *Thread) eachEntry(v Value, f func(k, v Value)) {
 	src := th.tableArg(v)
+	th.step(uint64(len(th.table(src).entries) / 16))
 	for _, e := range append([]tableEntry(nil), th.table(src).entries...) {
 		th.step(1)
 		if e.key == nil {
@@ -375,6 +392,7 @@ var hashPrims = []prim{
 	}},
 	{usage: "(sxhash object)", doc: "a hash code", fn1: func(th *Thread, x Value) Value {
 		if s, ok := x.(*Str); ok {
+			th.step(uint64(s.length() / 16))
 			h := uint64(14695981039346656037)
 			for _, c := range s.text() {
 				h = (h ^ uint64(c)) * 1099511628211

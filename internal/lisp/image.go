@@ -111,10 +111,10 @@ func (th *Thread) defineHost(b Builtin) error {
 	fn := b.Fn
 	p.fn = func(th *Thread, a []Value) Value {
 		v, err := fn(th, a)
+		if th.dead != nil { // a builtin cannot swallow it either
+			panic(th.dead)
+		}
 		if err != nil {
-			if th.dead != nil {
-				panic(th.dead)
-			}
 			th.fail(classSimpleError, "%s", err.Error())
 		}
 		if v == nil {
@@ -546,6 +546,7 @@ func (th *Thread) isData(v Value, d sexp.Value) bool {
 		}
 	case *Str:
 		s, ok := d.(sexp.String)
+		th.step(uint64(len(s) / 64))
 		return ok && v.text() == string(s)
 	case *Cons:
 		l, ok := d.(sexp.List)
@@ -596,18 +597,23 @@ func (th *Thread) toData(v Value) sexp.Value {
 	defer th.leave(1)
 	switch v := v.(type) {
 	case *Symbol:
+		th.chargeData(len(v.name))
 		return symbolData(v)
 	case *Str:
+		th.chargeData(len(v.text()))
 		return sexp.String(v.text())
 	case Int:
 		return sexp.NewInt(int64(v))
 	case *bignum:
+		th.chargeData(8 * len(v.n.Bits()))
 		return sexp.NewBigInt(v.n)
 	case Single:
 		return sexp.Float(v)
 	case Double:
 		return sexp.Float(v)
 	case *ratio:
+		th.chargeData(8 * (len(v.r.Num().Bits()) + len(v.r.Denom().Bits())))
+		th.step(bigCost(v.r.Num()) + bigCost(v.r.Denom()))
 		r, _ := sexp.NewRatio(v.r.Num(), v.r.Denom())
 		return r
 	case Char:
@@ -618,6 +624,7 @@ func (th *Thread) toData(v Value) sexp.Value {
 		if v.dims == nil {
 			var out []sexp.Value
 			for _, x := range th.arr(v).live() {
+				th.alloc(1)
 				out = append(out, th.toData(x))
 			}
 			return sexp.NewVector(out...)
@@ -625,6 +632,13 @@ func (th *Thread) toData(v Value) sexp.Value {
 	}
 	th.fail(classTypeError, "%s is no plain data", th.show(v))
 	return nil
+}
+
+// chargeData pays for a text or number that leaves the jail. Inside it may be in a
+// list many times and take its room once; outside it is printed each time.
+func (th *Thread) chargeData(bytes int) {
+	th.step(uint64(bytes / 64))
+	th.alloc(bytes / 64)
 }
 
 func symbolData(s *Symbol) sexp.Value {
@@ -686,10 +700,12 @@ func Nth(list Value, n int) Value {
 	return c.car
 }
 
-// Pairs are the keys and values of a property list, as far as it is one.
-func Pairs(plist Value) iter.Seq2[Value, Value] {
+// Pairs are the keys and values of a property list, as far as it is one, for host
+// functions. Each costs a step, for the list may be circular.
+func (th *Thread) Pairs(plist Value) iter.Seq2[Value, Value] {
 	return func(yield func(k, v Value) bool) {
 		for c, ok := plist.(*Cons); ok; {
+			th.step(1)
 			rest, more := c.cdr.(*Cons)
 			if !more || !yield(c.car, rest.car) {
 				return

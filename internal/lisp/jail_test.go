@@ -78,6 +78,20 @@ func TestJailStopsWhatDoesNotEnd(t *testing.T) {
 		{"circular getf", "(let ((l (list :a 1))) (setf (cddr l) l) (getf l :b))"},
 		{"deep list equal", "(let ((a nil) (b nil)) (dotimes (i 100000) (setq a (list a) b (list b))) (equal a b))"},
 		{"regex over much text", "(let ((s (make-string 400000 :initial-element #\\a))) (loop (cl-ppcre:scan \"(a|aa|aaa){0,50}b\" s)))"},
+		{"last of a circular list", "(let ((l (list 1))) (setf (cdr l) l) (last l 1000000000000))"},
+		{"format scale", "(format nil \"~,,10000000000f\" 1.5)"},
+		{"format negative scale", "(format nil \"~,,-10000000000f\" 1.5)"},
+		{"format negative scale from an argument", "(format nil \"~,,,ve\" -10000000000 1.5)"},
+		{"format exponent digits", "(format nil \"~,,10000000000e\" 1.5)"},
+		{"format that takes its body from itself", "(let ((a (list \"~{~}\" nil))) (setf (second a) a) (apply #'format nil \"~{~}\" a))"},
+		{"a number of many digits", "(read-from-string (make-string 1000000 :initial-element #\\9))"},
+		{"matches that look far", "(cl-ppcre:all-matches \"a(.*b)?\" (make-string 500000 :initial-element #\\a))"},
+		{"matches of a counted lookahead", "(cl-ppcre:all-matches \"a(.{0,900}b)?\" (make-string 200000 :initial-element #\\a))"},
+		{"replacement by all that follows", "(cl-ppcre:regex-replace \"a\" (make-string 500000 :initial-element #\\a) (apply #'concatenate 'string (make-list 20000 :initial-element \"\\\\'\")))"},
+		{"replacement list of matches", "(cl-ppcre:regex-replace \"a+\" (make-string 500000 :initial-element #\\a) (make-list 20000 :initial-element :match))"},
+		{"patterns that take long to read", "(loop for i from 0 do (cl-ppcre:create-scanner (format nil \"(?i)~a~a\" (apply #'concatenate 'string (make-list 900 :initial-element \"[a-\\\\x{ffff}]\")) i)))"},
+		{"kept patterns", "(loop for i from 0 collect (cl-ppcre:create-scanner (format nil \"~dx{1000}\" i)))"},
+		{"values carried through cleanups", "(progn (values-list (make-list 100000)) (loop (unwind-protect (values-list '(1 2)) 1)))"},
 		{"output flood", "(loop (princ \"hello\"))"},
 		{"catching everything", "(loop (handler-case (loop) (condition () nil) (serious-condition () nil)))"},
 		{"ignoring errors", "(loop (ignore-errors (loop)))"},
@@ -111,6 +125,7 @@ func TestReaderBombsAreRefused(t *testing.T) {
 		"vector size":      "#1000000(1)",
 		"long list":        "'(" + strings.Repeat("a ", 1_000_000) + ")",
 		"many symbols":     bigSymbols(300_000),
+		"number of digits": strings.Repeat("9", 1_000_000),
 		"library names":    strings.ReplaceAll(bigSymbols(300_000), "s", "sb-ext:s"),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -156,6 +171,24 @@ func TestJailHasNoHostPowers(t *testing.T) {
 		if vals, err := img.Thread(small).EvalString("", src); err != nil || !lisp.IsNil(vals[0]) {
 			t.Errorf("%s gave %v, %v: want NIL", src, vals, err)
 		}
+	}
+}
+
+// TestPatternsThatGrowAreRefused: a few characters can make a large program.
+func TestPatternsThatGrowAreRefused(t *testing.T) {
+	img := newImage(t)
+	for _, src := range []string{
+		`(apply #'concatenate 'string (make-list 100 :initial-element "x{1000}"))`,
+		`(apply #'concatenate 'string (make-list 2000 :initial-element "(a?)"))`,
+		`(make-string 20000 :initial-element #\a)`,
+	} {
+		_, err := img.Thread(small).EvalString("", "(cl-ppcre:scan "+src+" \"a\")")
+		if err == nil || lisp.Exhausted(err) || !strings.Contains(err.Error(), "regular expression") {
+			t.Errorf("%s: want it refused, got %v", src, err)
+		}
+	}
+	if got := eval1(t, img.Thread(small), `(cl-ppcre:scan "^[a-z]{1,200}$" "abc")`); got != "0" {
+		t.Errorf("a usual one gives %s", got)
 	}
 }
 

@@ -161,6 +161,7 @@ func (th *Thread) tail(l Value, n int) Value {
 		if !ok {
 			return l
 		}
+		th.step(1)
 		lead = c.cdr
 	}
 	for {
@@ -296,7 +297,7 @@ func biGetProperties(th *Thread, a []Value) Value {
 	want := th.items(a[1])
 	x := a[0]
 	for c, ok := x.(*Cons); ok; c, ok = x.(*Cons) {
-		th.step(1)
+		th.step(uint64(1 + len(want)))
 		for _, w := range want {
 			if w == c.car {
 				return th.values(c.car, car(c.cdr), c)
@@ -331,7 +332,7 @@ func biListStar(th *Thread, a []Value) Value {
 func biLdiff(th *Thread, a []Value) Value {
 	b := listBuilder{th: th}
 	x := th.listArg(a[0])
-	for !eql(x, a[1]) {
+	for !th.eql(x, a[1]) {
 		c, ok := x.(*Cons)
 		if !ok {
 			return b.end(x)
@@ -345,7 +346,7 @@ func biLdiff(th *Thread, a []Value) Value {
 func biTailp(th *Thread, a []Value) Value {
 	x := a[1]
 	for {
-		if eql(x, a[0]) {
+		if th.eql(x, a[0]) {
 			return symT
 		}
 		c, ok := x.(*Cons)
@@ -438,7 +439,7 @@ func (t *tester) keyOf(x Value) Value {
 func (t *tester) same(item, k Value) bool {
 	t.th.step(1)
 	if t.fn == nil {
-		return eql(item, k)
+		return t.th.eql(item, k)
 	}
 	return isTrue(t.th.call2(t.fn, item, k)) != t.not
 }
@@ -612,12 +613,31 @@ func (th *Thread) substitute(tree Value, replace func(Value) (Value, bool)) Valu
 	}
 	th.enter(1)
 	defer th.leave(1)
-	a := th.substitute(c.car, replace)
-	d := th.substitute(c.cdr, replace)
-	if a == c.car && d == c.cdr {
-		return tree
+	var before []Value // the cars on the way down the list, replaced
+	var spine []*Cons
+	tail := Value(c)
+	for {
+		th.alloc(1)
+		before = append(before, th.substitute(c.car, replace))
+		spine = append(spine, c)
+		tail = c.cdr
+		th.step(1)
+		if v, ok := replace(tail); ok {
+			tail = v
+			break
+		}
+		if c, ok = tail.(*Cons); !ok {
+			break
+		}
 	}
-	return th.cons(a, d)
+	for i := len(spine) - 1; i >= 0; i-- { // what has not changed is shared
+		if c := spine[i]; before[i] == c.car && tail == c.cdr {
+			tail = c
+		} else {
+			tail = th.cons(before[i], tail)
+		}
+	}
+	return tail
 }
 
 func biSubst(th *Thread, a []Value) Value {
@@ -651,12 +671,18 @@ func biTreeEqual(th *Thread, a []Value) Value {
 	same = func(x, y Value) bool {
 		th.enter(1)
 		defer th.leave(1)
-		c, ok := x.(*Cons)
-		d, ok2 := y.(*Cons)
-		if ok && ok2 {
-			return same(c.car, d.car) && same(c.cdr, d.cdr)
+		for {
+			c, ok := x.(*Cons)
+			d, ok2 := y.(*Cons)
+			if !ok || !ok2 {
+				return ok == ok2 && t.same(x, y)
+			}
+			th.step(1)
+			if !same(c.car, d.car) {
+				return false
+			}
+			x, y = c.cdr, d.cdr
 		}
-		return ok == ok2 && t.same(x, y)
 	}
 	return mkBool(same(a[0], a[1]))
 }

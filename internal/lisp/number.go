@@ -37,18 +37,32 @@ func rungOf(v Value) rung {
 
 func (th *Thread) number(v Value) rung {
 	r := rungOf(v)
-	if r == rungNone {
+	switch r {
+	case rungNone:
 		th.typeError(v, symNumber)
+	case rungBig, rungRatio:
+		th.weigh(v)
+	default:
 	}
 	return r
 }
 
 func (th *Thread) real(v Value) rung {
-	r := rungOf(v)
-	if r == rungNone {
+	if rungOf(v) == rungNone {
 		th.typeError(v, symReal)
 	}
-	return r
+	return th.number(v)
+}
+
+// weigh charges for going once over the digits of a number, which comparing and
+// converting do.
+func (th *Thread) weigh(v Value) {
+	switch v := v.(type) {
+	case *bignum:
+		th.step(uint64(len(v.n.Bits()) / 32))
+	case *ratio:
+		th.step(uint64((len(v.r.Num().Bits()) + len(v.r.Denom().Bits())) / 4))
+	}
 }
 
 // bigOf returns an integer as a big.Int the caller must not change.
@@ -93,6 +107,9 @@ func floatOf(v Value) float64 {
 	case Int:
 		return float64(v)
 	case *bignum:
+		if v.n.BitLen() > 1024 { // whatever its digits are
+			return math.Inf(v.n.Sign())
+		}
 		f, _ := new(big.Float).SetInt(v.n).Float64()
 		return f
 	case *ratio:
@@ -111,6 +128,9 @@ func singleOf(v Value) float32 {
 	case Int:
 		return float32(v)
 	case *bignum:
+		if v.n.BitLen() > 1024 {
+			return float32(math.Inf(v.n.Sign()))
+		}
 		f, _ := new(big.Float).SetInt(v.n).Float32()
 		return f
 	case *ratio:
@@ -126,6 +146,12 @@ func singleOf(v Value) float32 {
 func bigCost(n *big.Int) uint64 {
 	w := uint64(len(n.Bits()))
 	return 1 + w*w/64 + w/4
+}
+
+// mulCost is what multiplying or dividing bignums costs in steps, beyond making the
+// result.
+func mulCost(a, b *big.Int) uint64 {
+	return uint64(len(a.Bits())) * uint64(len(b.Bits())) / 64
 }
 
 func (th *Thread) chargeBig(ns ...*big.Int) {
@@ -222,7 +248,7 @@ func (th *Thread) mul(x, y Value) Value {
 	case rungInt, rungBig:
 		a, b := bigOf(x), bigOf(y)
 		th.chargeBig(a, b)
-		th.step(uint64(len(a.Bits())) * uint64(len(b.Bits())) / 64)
+		th.step(mulCost(a, b))
 		return mkBig(new(big.Int).Mul(a, b))
 	case rungRatio:
 		return th.ratOp(x, y, (*big.Rat).Mul)
@@ -307,7 +333,9 @@ func (th *Thread) compare(x, y Value) int {
 	if a <= rungBig && b <= rungBig {
 		return bigOf(x).Cmp(bigOf(y))
 	}
-	return th.exact(x).Cmp(th.exact(y))
+	p, q := th.exact(x), th.exact(y)
+	th.step(mulCost(p.Num(), q.Denom()) + mulCost(q.Num(), p.Denom()))
+	return p.Cmp(q)
 }
 
 func (th *Thread) sign(v Value) int {
@@ -369,12 +397,13 @@ func (th *Thread) quotient(x, y Value, mode rounding, op *Symbol) (q, r Value) {
 	if level <= rungBig {
 		a, b := bigOf(x), bigOf(y)
 		th.chargeBig(a, b)
-		th.step(uint64(len(a.Bits())) * uint64(len(b.Bits())) / 64)
+		th.step(mulCost(a, b))
 		n := roundRat(a, b, mode)
 		return mkBig(n), mkBig(new(big.Int).Sub(a, new(big.Int).Mul(n, b)))
 	}
 	a, b := th.exact(x), th.exact(y)
 	th.chargeBig(a.Num(), a.Denom(), b.Num(), b.Denom())
+	th.step(bigCost(a.Num()) + bigCost(a.Denom()) + bigCost(b.Num()) + bigCost(b.Denom()))
 	exact := new(big.Rat).Quo(a, b)
 	n := roundRat(exact.Num(), exact.Denom(), mode)
 	q = mkBig(n)
@@ -463,6 +492,7 @@ func (th *Thread) integerArg(v Value) *big.Int {
 	if n == nil {
 		th.typeError(v, symInteger)
 	}
+	th.weigh(v)
 	return n
 }
 
@@ -475,9 +505,8 @@ func (th *Thread) index(v Value) int {
 	return int(n)
 }
 
-func eq(a, b Value) bool { return a == b }
-
-func eql(a, b Value) bool {
+// eql is true for the same object, and for equal numbers of the same type.
+func (th *Thread) eql(a, b Value) bool {
 	if a == b {
 		if f, ok := a.(Single); ok {
 			return math.Signbit(float64(f)) == math.Signbit(float64(b.(Single)))
@@ -487,20 +516,22 @@ func eql(a, b Value) bool {
 		}
 		return true
 	}
-	switch a := a.(type) {
+	switch x := a.(type) {
 	case *bignum:
-		b, ok := b.(*bignum)
-		return ok && a.n.Cmp(b.n) == 0
+		y, ok := b.(*bignum)
+		th.weigh(a)
+		return ok && x.n.Cmp(y.n) == 0
 	case *ratio:
-		b, ok := b.(*ratio)
-		return ok && a.r.Cmp(b.r) == 0
+		y, ok := b.(*ratio)
+		th.weigh(a)
+		return ok && x.r.Num().Cmp(y.r.Num()) == 0 && x.r.Denom().Cmp(y.r.Denom()) == 0
 	}
 	return false
 }
 
 func (th *Thread) equal(a, b Value) bool {
 	for {
-		if eql(a, b) {
+		if th.eql(a, b) {
 			return true
 		}
 		switch x := a.(type) {
@@ -544,7 +575,7 @@ func (th *Thread) equal(a, b Value) bool {
 
 func (th *Thread) equalp(a, b Value) bool {
 	th.step(1)
-	if eql(a, b) {
+	if th.eql(a, b) {
 		return true
 	}
 	if rungOf(a) != rungNone && rungOf(b) != rungNone {

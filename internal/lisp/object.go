@@ -335,7 +335,7 @@ func (th *Thread) sameSpecs(a, b []Value) bool {
 func (th *Thread) rank(spec, arg Value) int {
 	switch s := spec.(type) {
 	case *Cons:
-		if eql(car(s.cdr), arg) {
+		if th.eql(car(s.cdr), arg) {
 			return 0
 		}
 		return -1

@@ -25,7 +25,7 @@ type printer struct {
 
 func (th *Thread) newPrinter(escape bool) *printer {
 	p := &printer{th: th, escape: escape, base: 10, length: -1, level: -1}
-	if n, ok := th.cell(symPrintBase).value.(Int); ok {
+	if n, ok := th.cell(symPrintBase).value.(Int); ok && n >= 2 && n <= 36 {
 		p.base = int(n)
 	}
 	p.radix = isTrue(th.symbolValue(symPrintRadix))
@@ -302,7 +302,7 @@ func (p *printer) vector(a *array) {
 	case a.elem == Value(symBit) && a.dims == nil:
 		p.str("#*")
 		for _, b := range a.live() {
-			p.str(strconv.Itoa(int(b.(Int))))
+			p.print(b)
 		}
 	case a.dims != nil:
 		p.str(fmt.Sprintf("#%dA", len(a.dims)))

@@ -414,11 +414,11 @@ func (r *reader) bits() Value {
 
 func (r *reader) radix(base int) Value {
 	word := r.word()
-	if v := parseInteger(word, base); v != nil {
+	if v := r.th.parseInteger(word, base); v != nil {
 		return v
 	}
 	if n, d, ok := strings.Cut(word, "/"); ok {
-		num, den := parseInteger(n, base), parseInteger(d, base)
+		num, den := r.th.parseInteger(n, base), r.th.parseInteger(d, base)
 		if num != nil && den != nil {
 			return r.th.divide(num, den)
 		}
@@ -632,7 +632,7 @@ func (r *reader) missingPackage(pkg string) {
 var classReaderPackage = newCondition("READER-PACKAGE-ERROR", nil, classReaderError, classPackageError)
 
 func (th *Thread) readBase() int {
-	if n, ok := th.cell(symReadBase).value.(Int); ok {
+	if n, ok := th.cell(symReadBase).value.(Int); ok && n >= 2 && n <= 36 {
 		return int(n)
 	}
 	return 10
@@ -647,13 +647,13 @@ func (th *Thread) parseNumber(s string, base int) Value {
 		return nil
 	}
 	if s[len(s)-1] == '.' && len(s) > 1 {
-		return parseInteger(s[:len(s)-1], 10)
+		return th.parseInteger(s[:len(s)-1], 10)
 	}
-	if v := parseInteger(s, base); v != nil {
+	if v := th.parseInteger(s, base); v != nil {
 		return v
 	}
 	if n, d, ok := strings.Cut(s, "/"); ok {
-		num, den := parseInteger(n, base), parseInteger(d, base)
+		num, den := th.parseInteger(n, base), th.parseInteger(d, base)
 		if num == nil || den == nil || d[0] == '+' || d[0] == '-' {
 			return nil
 		}
@@ -665,8 +665,9 @@ func (th *Thread) parseNumber(s string, base int) Value {
 	return th.parseFloat(s)
 }
 
-// parseInteger returns nil if s is not wholly an integer in that base.
-func parseInteger(s string, base int) Value {
+// parseInteger returns nil if s is not wholly an integer in that base. Reading many
+// digits takes time that grows with their square.
+func (th *Thread) parseInteger(s string, base int) Value {
 	digits := strings.TrimLeft(s, "+-")
 	if digits == "" || len(s)-len(digits) > 1 {
 		return nil
@@ -679,6 +680,8 @@ func parseInteger(s string, base int) Value {
 	if n, err := strconv.ParseInt(s, base, 64); err == nil {
 		return mkInt(n)
 	}
+	th.step(uint64(1 + len(s)*len(s)/4096))
+	th.alloc(len(s) / 32)
 	if n, ok := new(big.Int).SetString(s, base); ok {
 		return mkBig(n)
 	}

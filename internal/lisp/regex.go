@@ -2,8 +2,8 @@ package lisp
 
 import (
 	"fmt"
-	"regexp"
 	"regexp/syntax"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -11,13 +11,19 @@ import (
 
 // regexCache remembers compiled patterns across threads. It changes nothing a
 // program can see, and what a pattern costs is charged whether it was there or
-// not. mu guards the map.
+// not. mu guards the rest.
 type regexCache struct {
-	mu sync.Mutex
-	m  map[string]*regex
+	mu   sync.Mutex
+	m    map[string]*regex
+	size int // instructions of all patterns together
 }
 
-const maxCachedRegexes = 1024
+const (
+	maxRegexText   = 1 << 14 // bytes
+	maxRegexSize   = 1 << 14 // instructions, of which a counted repetition makes many
+	maxRegexGroups = 1 << 18 // groups times instructions: the engine keeps one for each
+	maxCachedSize  = 1 << 17 // instructions
+)
 
 func (c *regexCache) get(key string, build func() *regex) *regex {
 	c.mu.Lock()
@@ -28,26 +34,35 @@ func (c *regexCache) get(key string, build func() *regex) *regex {
 	}
 	r = build()
 	c.mu.Lock()
-	if len(c.m) >= maxCachedRegexes {
+	defer c.mu.Unlock()
+	if c.size+r.size > maxCachedSize {
 		clear(c.m)
+		c.size = 0
+	}
+	if c.m[key] == nil {
+		c.size += r.size
 	}
 	c.m[key] = r
-	c.mu.Unlock()
 	return r
 }
 
 // compileRegex accepts what Perl and Go agree on and refuses the rest.
 func (th *Thread) compileRegex(src, flags string) *regex {
-	th.step(uint64(4 + len(src)))
-	if len(src) > 1<<14 {
-		th.fail(classRegexError, "regular expression of %d bytes: want at most 16384", len(src))
+	if len(src) > maxRegexText {
+		th.fail(classRegexError, "regular expression of %d bytes: want at most %d", len(src), maxRegexText)
 	}
-	return th.img.regexes.get(flags+"/"+src, func() *regex { return th.buildRegex(src, flags) })
+	th.step(4 + parseCost(src, flags))
+	r := th.img.regexes.get(flags+"/"+src, func() *regex { return th.buildRegex(src, flags) })
+	th.step(uint64(r.size))
+	return r
 }
 
 func (th *Thread) buildRegex(src, flags string) *regex {
+	refuse := func(why string) {
+		th.fail(classRegexError, "regular expression %s: %s", th.show(newStr(src)), why)
+	}
 	if what := unsupported(src); what != "" {
-		th.fail(classRegexError, "regular expression %s: %s is not supported, because matching must take linear time", th.show(newStr(src)), what)
+		refuse(what + " is not supported, because matching must take linear time")
 	}
 	pattern := src
 	if flags != "" {
@@ -55,17 +70,25 @@ func (th *Thread) buildRegex(src, flags string) *regex {
 	}
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
-		th.fail(classRegexError, "regular expression %s: %s", th.show(newStr(src)), err.Error())
+		refuse(err.Error())
+	}
+	groups := parsed.MaxCap() + 1
+	size := programSize(parsed)
+	if size > maxRegexSize || size*groups > maxRegexGroups {
+		refuse(fmt.Sprintf("it is too large: %d instructions and %d groups", size, groups))
 	}
 	prog, err := syntax.Compile(parsed.Simplify())
 	if err != nil {
-		th.fail(classRegexError, "regular expression %s: %s", th.show(newStr(src)), err.Error())
+		refuse(err.Error())
 	}
-	r := &regex{src: src, re: regexp.MustCompile(pattern), cost: uint64(len(prog.Inst))}
+	r := &regex{src: src, size: size, cost: uint64(size) * uint64(16+groups) / 16, far: looksFar(prog)}
+	if r.re, err = newEngine(pattern); err != nil {
+		refuse(err.Error())
+	}
 	r.wide = r.re
 	if w := widen(pattern); w != pattern {
-		if r.wide, err = regexp.Compile(w); err != nil {
-			th.fail(classRegexError, "regular expression %s: %s", th.show(newStr(src)), err.Error())
+		if r.wide, err = newEngine(w); err != nil {
+			refuse(err.Error())
 		}
 	}
 	return r
@@ -99,8 +122,24 @@ func widen(pattern string) string {
 	for i := 0; i < len(pattern); i++ {
 		c := pattern[i]
 		if c != '\\' || i+1 == len(pattern) {
-			inClass = c == '[' || inClass && c != ']'
 			b.WriteByte(c)
+			switch {
+			case inClass && strings.HasPrefix(pattern[i:], "[:"):
+				if j := strings.Index(pattern[i:], ":]"); j > 0 { // a class with a name
+					b.WriteString(pattern[i+1 : i+j+2])
+					i += j + 1
+				}
+			case inClass:
+				inClass = c != ']'
+			case c == '[':
+				inClass = true
+				first := strings.TrimPrefix(pattern[i+1:], "^")
+				if strings.HasPrefix(first, "]") { // stands for itself
+					skip := len(pattern) - len(first) - i
+					b.WriteString(pattern[i+1 : i+1+skip])
+					i += skip
+				}
+			}
 			continue
 		}
 		i++
@@ -121,11 +160,11 @@ func widen(pattern string) string {
 }
 
 // on is the pattern as it is run on that text.
-func (r *regex) on(s *subject) *regexp.Regexp {
+func (r *regex) on(s *subject) *engine {
 	if s.ascii {
-		return r.re
+		return &r.re
 	}
-	return r.wide
+	return &r.wide
 }
 
 // unsupported names a construct Go's engine has not: look-around, atomic
@@ -185,37 +224,53 @@ type subject struct {
 	start int // byte offsets
 	end   int
 	ascii bool
+	first int // start and end as characters
+	last  int
+	// where the last offset was asked for: the next one is mostly near
+	seenBytes, seenChars int
 }
 
 func (th *Thread) subject(v, start, end Value) subject {
 	s := th.designated(v)
 	t := s.text()
-	ascii := s.runes == nil || isASCII(t)
 	i, j := th.bounds(start, end, s.length())
-	if ascii {
-		return subject{t, i, j, true}
+	if s.runes != nil {
+		th.chargeLook(s.length())
 	}
-	return subject{t, len(s.slice(0, i)), len(s.slice(0, j)), false}
+	out := subject{text: t, start: i, end: j, ascii: s.runes == nil || isASCII(t), first: i, last: j}
+	if !out.ascii {
+		out.start, out.end = len(s.slice(0, i)), len(s.slice(0, j))
+	}
+	return out
 }
 
 // index turns a byte offset into a character offset.
 func (s *subject) index(b int) Value {
-	if b < 0 {
+	switch {
+	case b < 0:
 		return Nil
-	}
-	if s.ascii {
+	case s.ascii:
 		return mkInt(int64(b))
+	case b >= s.seenBytes:
+		s.seenChars += utf8.RuneCountInString(s.text[s.seenBytes:b])
+	default:
+		s.seenChars -= utf8.RuneCountInString(s.text[b:s.seenBytes])
 	}
-	return mkInt(int64(utf8.RuneCountInString(s.text[:b])))
+	s.seenBytes = b
+	return mkInt(int64(s.seenChars))
 }
 
-// match finds the first match at or after byte offset from.
-func (th *Thread) match(r *regex, s *subject, from int) []int {
-	th.chargeScan(r, s.end-from)
-	loc := r.on(s).FindStringSubmatchIndex(s.text[from:s.end])
+// match finds the first match.
+func (th *Thread) match(r *regex, s *subject) []int {
+	th.chargeScan(r, s.end-s.start)
+	return moved(r.on(s).FindStringSubmatchIndex(s.text[s.start:s.end]), s.start)
+}
+
+// moved adds to the offsets of a match.
+func moved(loc []int, by int) []int {
 	for i := range loc {
 		if loc[i] >= 0 {
-			loc[i] += from
+			loc[i] += by
 		}
 	}
 	return loc
@@ -224,34 +279,42 @@ func (th *Thread) match(r *regex, s *subject, from int) []int {
 // matches finds all matches, as cl-ppcre does: after an empty one it moves on
 // by a character.
 func (th *Thread) matches(r *regex, s *subject) [][]int {
-	th.chargeScan(r, s.end-s.start)
-	var out [][]int
-	for _, loc := range r.on(s).FindAllStringSubmatchIndex(s.text[s.start:s.end], -1) {
-		th.alloc(2 + len(loc)/4)
-		for i := range loc {
-			if loc[i] >= 0 {
-				loc[i] += s.start
-			}
-		}
-		out = append(out, loc)
+	text := s.text[s.start:s.end]
+	var all [][]int
+	if n := uint64(len(text)); r.far && n*n*r.cost > farEnough {
+		all = th.meteredMatches(r, r.on(s), text)
+	} else {
+		th.chargeScan(r, len(text))
+		all = r.on(s).FindAllStringSubmatchIndex(text, -1)
 	}
-	return out
+	for _, loc := range all {
+		th.alloc(2 + len(loc)/2)
+		moved(loc, s.start)
+	}
+	return all
 }
 
 func biScan(th *Thread, a []Value) Value {
 	r := th.regexArg(a[0])
 	s := th.subject(a[1], a[2], a[3])
-	loc := th.match(r, &s, s.start)
+	loc := th.match(r, &s)
 	if loc == nil {
 		return Nil
 	}
+	from, to := s.index(loc[0]), s.index(loc[1])
+	starts, ends := th.registers(&s, loc)
+	return th.values(from, to, starts, ends)
+}
+
+// registers returns the bounds of a match's groups.
+func (th *Thread) registers(s *subject, loc []int) (starts, ends Value) {
 	n := len(loc)/2 - 1
 	th.alloc(2 + 2*n)
-	starts, ends := make([]Value, n), make([]Value, n)
+	from, to := make([]Value, n), make([]Value, n)
 	for i := range n {
-		starts[i], ends[i] = s.index(loc[2*i+2]), s.index(loc[2*i+3])
+		from[i], to[i] = s.index(loc[2*i+2]), s.index(loc[2*i+3])
 	}
-	return th.values(s.index(loc[0]), s.index(loc[1]), newVector(starts), newVector(ends))
+	return newVector(from), newVector(to)
 }
 
 // groups returns the registers of a match as strings or NIL.
@@ -269,7 +332,7 @@ func (th *Thread) groups(s *subject, loc []int) []Value {
 func biScanToStrings(th *Thread, a []Value) Value {
 	r := th.regexArg(a[0])
 	s := th.subject(a[1], a[2], a[3])
-	loc := th.match(r, &s, s.start)
+	loc := th.match(r, &s)
 	if loc == nil {
 		return Nil
 	}
@@ -344,54 +407,51 @@ func biSplit(th *Thread, a []Value) Value {
 	return th.newList(out, Nil)
 }
 
-// replacement expands \& \1 \{1} \` \' in a replacement string.
-func (th *Thread) replacement(rep Value, s *subject, loc []int) string {
+// replacement writes what stands for a match; \& \1 \{1} \` \' in it are expanded.
+func (th *Thread) replacement(b *textBuilder, rep Value, s *subject, loc []int) {
 	switch v := rep.(type) {
 	case *Function, *Symbol:
-		return th.replaceByCall(th.fn(v), s, loc)
+		b.write(th.replaceByCall(th.fn(v), s, loc))
+		return
 	case *Cons:
-		var b strings.Builder
 		for _, x := range th.items(v) {
-			b.WriteString(th.replacementPart(x, s, loc))
+			b.write(th.replacementPart(x, s, loc))
 		}
-		return b.String()
+		return
 	}
 	t := th.stringArg(rep).text()
-	if !strings.Contains(t, `\`) {
-		return t
-	}
-	var b strings.Builder
-	for i := 0; i < len(t); i++ {
-		if t[i] != '\\' || i+1 >= len(t) {
-			b.WriteByte(t[i])
-			continue
+	for {
+		i := strings.IndexByte(t, '\\')
+		if i < 0 || i+1 == len(t) {
+			b.write(t)
+			return
 		}
-		i++
-		switch c := t[i]; {
+		b.write(t[:i])
+		c := t[i+1]
+		t = t[i+2:]
+		switch {
 		case c == '&':
-			b.WriteString(s.text[loc[0]:loc[1]])
+			b.write(s.text[loc[0]:loc[1]])
 		case c == '`':
-			b.WriteString(s.text[s.start:loc[0]])
+			b.write(s.text[s.start:loc[0]])
 		case c == '\'':
-			b.WriteString(s.text[loc[1]:s.end])
+			b.write(s.text[loc[1]:s.end])
 		case c >= '1' && c <= '9':
-			b.WriteString(groupText(s, loc, int(c-'0')))
+			b.write(groupText(s, loc, int(c-'0')))
 		case c == '{':
-			j := strings.IndexByte(t[i:], '}')
-			n, ok := parseInteger(t[i+1:i+max(j, 1)], 10).(Int)
-			if j < 0 || !ok {
+			digits, rest, closed := strings.Cut(t, "}")
+			n, err := strconv.Atoi(digits)
+			if !closed || err != nil {
 				th.fail(classRegexError, "replacement %s: malformed \\{n}", th.show(rep))
 			}
-			b.WriteString(groupText(s, loc, int(n)))
-			i += j
+			b.write(groupText(s, loc, n))
+			t = rest
 		case c == '\\':
-			b.WriteByte('\\')
+			b.write(`\`)
 		default:
-			b.WriteByte('\\')
-			b.WriteByte(c)
+			b.write(`\` + string(rune(c)))
 		}
 	}
-	return b.String()
 }
 
 func (th *Thread) replacementPart(x Value, s *subject, loc []int) string {
@@ -399,7 +459,7 @@ func (th *Thread) replacementPart(x Value, s *subject, loc []int) string {
 	case *Str:
 		return v.text()
 	case Int:
-		return groupText(s, loc, int(v)+1)
+		return groupText(s, loc, int(min(v, maxRegexGroups))+1)
 	case *Symbol:
 		if v.keyword() && v.name == "MATCH" {
 			return s.text[loc[0]:loc[1]]
@@ -409,7 +469,7 @@ func (th *Thread) replacementPart(x Value, s *subject, loc []int) string {
 }
 
 func groupText(s *subject, loc []int, n int) string {
-	if 2*n+1 >= len(loc) || n < 0 || loc[2*n] < 0 {
+	if n < 0 || n >= len(loc)/2 || loc[2*n] < 0 {
 		return ""
 	}
 	return s.text[loc[2*n]:loc[2*n+1]]
@@ -418,53 +478,49 @@ func groupText(s *subject, loc []int, n int) string {
 // replaceByCall calls a replacement function the way cl-ppcre does: with the
 // target, its bounds, the match's bounds and the registers' bounds.
 func (th *Thread) replaceByCall(fn *Function, s *subject, loc []int) string {
-	n := len(loc)/2 - 1
-	starts, ends := make([]Value, n), make([]Value, n)
-	for i := range n {
-		starts[i], ends[i] = s.index(loc[2*i+2]), s.index(loc[2*i+3])
-	}
-	v := th.call(fn, newStr(s.text), s.index(s.start), s.index(s.end), s.index(loc[0]), s.index(loc[1]), newVector(starts), newVector(ends))
+	from, to := s.index(loc[0]), s.index(loc[1])
+	starts, ends := th.registers(s, loc)
+	v := th.call(fn, th.str(s.text), mkInt(int64(s.first)), mkInt(int64(s.last)), from, to, starts, ends)
 	return th.stringArg(v).text()
 }
 
 // simpleCall adapts a function of the match and registers as strings.
-func (th *Thread) simpleCall(fn *Function) func(*subject, []int) string {
-	return func(s *subject, loc []int) string {
-		args := append([]Value{th.str(s.text[loc[0]:loc[1]])}, th.groups(s, loc)...)
-		return th.stringArg(th.call(fn, args...)).text()
-	}
+func (th *Thread) simpleCall(fn *Function, s *subject, loc []int) string {
+	args := append([]Value{th.str(s.text[loc[0]:loc[1]])}, th.groups(s, loc)...)
+	return th.stringArg(th.call(fn, args...)).text()
 }
 
-// biReplace: (regex-replace[-all] regex target replacement &key start end preserve-case simple-calls element-type)
+// biRegexReplace: (regex-replace[-all] regex target replacement &key start end preserve-case simple-calls element-type)
 func biRegexReplace(all bool) func(*Thread, []Value) Value {
 	return func(th *Thread, a []Value) Value {
 		r := th.regexArg(a[0])
 		s := th.subject(a[1], a[3], a[4])
-		expand := func(s *subject, loc []int) string { return th.replacement(a[2], s, loc) }
-		if a[6] != nil && isTrue(a[6]) {
-			if fn, ok := a[2].(*Function); ok {
-				expand = th.simpleCall(fn)
-			}
+		simple, _ := a[2].(*Function)
+		if a[6] == nil || !isTrue(a[6]) {
+			simple = nil
 		}
 		var locs [][]int
 		if all {
 			locs = th.matches(r, &s)
-		} else if loc := th.match(r, &s, s.start); loc != nil {
+		} else if loc := th.match(r, &s); loc != nil {
 			locs = [][]int{loc}
 		}
 		if locs == nil {
 			return th.values(th.str(s.text), Nil)
 		}
-		var b strings.Builder
+		b := textBuilder{th: th}
 		last := 0
 		for _, loc := range locs {
-			part := s.text[last:loc[0]] + expand(&s, loc)
-			th.alloc(len(part) / 16)
-			b.WriteString(part)
+			b.write(s.text[last:loc[0]])
+			if simple != nil {
+				b.write(th.simpleCall(simple, &s, loc))
+			} else {
+				th.replacement(&b, a[2], &s, loc)
+			}
 			last = loc[1]
 		}
-		b.WriteString(s.text[last:])
-		return th.values(th.str(b.String()), symT)
+		b.write(s.text[last:])
+		return th.values(newStr(b.text.String()), symT)
 	}
 }
 
@@ -478,7 +534,9 @@ func biCreateScanner(th *Thread, a []Value) Value {
 	if a[4] != nil && isTrue(a[4]) {
 		th.fail(classRegexError, "create-scanner: :extended-mode is not supported")
 	}
-	return th.compileRegex(th.stringArg(a[0]).text(), flags)
+	r := th.compileRegex(th.stringArg(a[0]).text(), flags)
+	th.alloc(4 * r.size) // the program may keep it
+	return r
 }
 
 // quoteMeta escapes what cl-ppcre escapes: everything but word characters.

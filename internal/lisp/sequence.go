@@ -18,7 +18,9 @@ func (th *Thread) sequenceItems(v Value) ([]Value, bool) {
 		}
 		return out, true
 	case *array:
-		return th.arr(v).live(), true
+		items := th.arr(v).live()
+		th.step(uint64(len(items) / 16))
+		return items, true
 	}
 	return nil, false
 }
@@ -533,12 +535,14 @@ func (th *Thread) storeSeq(dst Value, start int, items []Value) {
 	if c, ok := dst.(*Cons); ok {
 		t := th.nthcdr(start, c)
 		for _, v := range items {
+			th.step(1)
 			c := th.consArg(t)
 			th.mutable(c).car = v
 			t = c.cdr
 		}
 		return
 	}
+	th.step(uint64(len(items)))
 	for i, v := range items {
 		th.setAref(dst, []Value{Int(start + i)}, v)
 	}
@@ -581,7 +585,6 @@ func biFill(th *Thread, a []Value) Value {
 	n := len(th.seq(a[0]))
 	i, j := th.bounds(a[2], a[3], n)
 	vals := make([]Value, j-i)
-	th.step(uint64(j - i))
 	for k := range vals {
 		vals[k] = a[1]
 	}

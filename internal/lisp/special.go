@@ -370,7 +370,7 @@ func cGo(c *compiler, x *Cons, e env) node {
 	c.want(x, 1, 1)
 	tag := c.nth(x, 1)
 	b := e.blocks
-	for b != nil && (b.tags == nil || !eql(b.sym, tag)) {
+	for b != nil && (b.tags == nil || !c.th.eql(b.sym, tag)) {
 		b = b.next
 	}
 	if b == nil {
@@ -413,7 +413,7 @@ func (n *throwTagNode) eval(f *frame) Value {
 	tag := ev(n.tag, f)
 	v := n.val.eval(f)
 	for i := len(th.catches) - 1; i >= 0; i-- {
-		if t := th.catches[i]; eq(t.tag, tag) && !t.dead {
+		if t := th.catches[i]; t.tag == tag && !t.dead {
 			th.throw(t, v)
 		}
 	}

@@ -143,6 +143,7 @@ func (th *Thread) readFrom(s *stream, errorp, value Value, keep bool) Value {
 func biReadFromString(th *Thread, a []Value) Value {
 	str := th.stringArg(a[0])
 	i, j := th.bounds(a[3], a[4], str.length())
+	th.chargeLook(j - i)
 	s := th.newStringInput(str.slice(i, j))
 	v := th.readFrom(s, a[1], a[2], a[5] != nil && isTrue(a[5]))
 	return th.values(v, mkInt(int64(i+utf8.RuneCountInString(s.src[:s.pos]))))
@@ -268,6 +269,7 @@ var streamPrims = []prim{
 	{usage: "(passepartout-kernel:string-target string)", doc: "a stream that writes into a string with a fill pointer", fn1: func(th *Thread, x Value) Value { return &stream{target: th.stringArg(x)} }},
 	{usage: "(passepartout-kernel:stream-position stream)", doc: "characters read so far", fn1: func(th *Thread, x Value) Value {
 		s := th.inStream(x)
+		th.chargeLook(s.pos)
 		return mkInt(int64(utf8.RuneCountInString(s.src[:s.pos])))
 	}},
 	{usage: "(read &optional stream eof-error-p eof-value recursive-p)", doc: "read one object; nothing is evaluated", fn: biRead},

@@ -97,6 +97,9 @@ func (th *Thread) designated(v Value) *Str {
 	case *Str:
 		return v
 	case *Symbol:
+		if len(v.name) > 64 { // the few cells of a usual name are not worth counting
+			th.chargeText(len(v.name))
+		}
 		return newStr(v.name)
 	case Char:
 		return newStr(string(rune(v)))
@@ -104,6 +107,15 @@ func (th *Thread) designated(v Value) *Str {
 	th.typeError(v, list(symOr, symString, symSymbol, symCharacter))
 	return nil
 }
+
+// chargeText pays for making a text of n bytes.
+func (th *Thread) chargeText(n int) {
+	th.step(uint64(n / 64))
+	th.alloc(1 + n/16)
+}
+
+// chargeLook pays for going once over n characters.
+func (th *Thread) chargeLook(n int) { th.step(uint64(1 + n/32)) }
 
 func (th *Thread) stringArg(v Value) *Str {
 	s, ok := v.(*Str)
@@ -125,10 +137,11 @@ func (th *Thread) charArg(v Value) rune {
 func (th *Thread) part(v, start, end Value) (string, int) {
 	s := th.designated(v)
 	if start == nil && end == nil {
-		th.step(uint64(1 + s.length()/32))
+		th.chargeLook(s.length())
 		return s.text(), 0
 	}
 	i, j := th.bounds(start, end, s.length())
+	th.chargeLook(j - i)
 	return s.slice(i, j), i
 }
 
@@ -177,7 +190,7 @@ func compareText(x, y string, fold bool) (at, c int) {
 
 func stringEq2(th *Thread, x, y Value) Value {
 	a, b := th.designated(x), th.designated(y)
-	th.step(uint64(1 + a.length()/32))
+	th.chargeLook(a.length())
 	return mkBool(a.text() == b.text())
 }
 
@@ -212,20 +225,27 @@ func capitalize(s string) string {
 	}, s)
 }
 
+// charBag tells which characters are in a sequence. A look into it takes the same
+// time however many there are.
+func (th *Thread) charBag(v Value) func(rune) bool {
+	bag := map[rune]bool{}
+	for _, c := range th.seq(v) {
+		bag[th.charArg(c)] = true
+	}
+	return func(c rune) bool { return bag[c] }
+}
+
 func trimmer(left, right bool) func(*Thread, []Value) Value {
 	return func(th *Thread, a []Value) Value {
-		var bag strings.Builder
-		for _, c := range th.seq(a[0]) {
-			bag.WriteRune(th.charArg(c))
-		}
+		bag := th.charBag(a[0])
 		s := th.designated(a[1])
 		th.step(uint64(1 + s.length()/16))
 		t := s.text()
 		if left {
-			t = strings.TrimLeft(t, bag.String())
+			t = strings.TrimLeftFunc(t, bag)
 		}
 		if right {
-			t = strings.TrimRight(t, bag.String())
+			t = strings.TrimRightFunc(t, bag)
 		}
 		return th.str(t)
 	}
@@ -237,7 +257,11 @@ func biParseInteger(th *Thread, a []Value) Value {
 	radix := 10
 	if a[3] != nil {
 		radix = th.index(a[3])
+		if radix < 2 || radix > 36 {
+			th.typeError(a[3], list(symInteger, Int(2), Int(36)))
+		}
 	}
+	th.chargeLook(j - i)
 	junk := a[4] != nil && isTrue(a[4])
 	k := i
 	for k < j && isSpace(s.at(k)) {
@@ -263,8 +287,7 @@ func biParseInteger(th *Thread, a []Value) Value {
 		}
 		th.fail(classParseError, "no integer in string %s", th.show(s))
 	}
-	th.step(uint64(1 + (end-start)*(end-start)/4096))
-	return th.values(parseInteger(s.slice(start, end), radix), mkInt(int64(k)))
+	return th.values(th.parseInteger(s.slice(start, end), radix), mkInt(int64(k)))
 }
 
 func digitIn(c rune, radix int) bool {
@@ -302,6 +325,7 @@ func charCompare(fold bool, ok func(a, b rune) bool) func(*Thread, []Value) Valu
 func charDifferent(fold bool) func(*Thread, []Value) Value {
 	return func(th *Thread, a []Value) Value {
 		for i := range a {
+			th.step(uint64(i))
 			for j := range i {
 				x, y := th.charArg(a[i]), th.charArg(a[j])
 				if fold {

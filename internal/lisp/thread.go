@@ -3,6 +3,7 @@ package lisp
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"passepartout/internal/sexp"
@@ -197,7 +198,7 @@ func (th *Thread) protect(body func() Value, cleanup func()) Value {
 			return
 		}
 		tok, val := th.pend, th.pendVal
-		kept := append([]Value(nil), th.mv...)
+		kept := th.kept(val)
 		th.pend, th.pendVal = nil, nil
 		th.restore(m)
 		cleanup()
@@ -206,12 +207,24 @@ func (th *Thread) protect(body func() Value, cleanup func()) Value {
 	}()
 	v := body()
 	done = true
-	kept := append([]Value(nil), th.mv...)
+	kept := th.kept(v)
+	if v == exiting {
+		kept = th.kept(th.exitVal)
+	}
 	exitTo, exitTag, exitVal := th.exitTo, th.exitTag, th.exitVal
 	cleanup()
 	th.mv = append(th.mv[:0], kept...)
 	th.exitTo, th.exitTag, th.exitVal = exitTo, exitTag, exitVal
 	return v
+}
+
+// kept is a copy of the values behind v, if there are any.
+func (th *Thread) kept(v Value) []Value {
+	if v != manyValues {
+		return nil
+	}
+	th.step(uint64(len(th.mv) / 16))
+	return slices.Clone(th.mv)
 }
 
 // guard is the boundary between Go and Lisp: inside, errors are panics; outside

@@ -203,13 +203,13 @@ func (th *Thread) typepCompound(v Value, t *Cons) bool {
 		return len(args) == 1 && !th.typep(v, args[0])
 	case "MEMBER":
 		for _, x := range args {
-			if eql(v, x) {
+			if th.eql(v, x) {
 				return true
 			}
 		}
 		return false
 	case "EQL":
-		return len(args) == 1 && eql(v, args[0])
+		return len(args) == 1 && th.eql(v, args[0])
 	case "SATISFIES":
 		return len(args) == 1 && isTrue(th.call1(th.fn(args[0]), v))
 	case "VALUES":
@@ -758,7 +758,7 @@ var plainTypePrims = []prim{
 	}},
 	{usage: "(coerce object type)", doc: "the object as a type", fn2: biCoerce},
 	{usage: "(eq x y)", doc: "true for the same object", fn2: func(_ *Thread, x, y Value) Value { return mkBool(x == y) }},
-	{usage: "(eql x y)", doc: "true for the same object, number or character", fn2: func(_ *Thread, x, y Value) Value { return mkBool(eql(x, y)) }},
+	{usage: "(eql x y)", doc: "true for the same object, number or character", fn2: func(th *Thread, x, y Value) Value { return mkBool(th.eql(x, y)) }},
 	{usage: "(equal x y)", doc: "true for objects that look the same", fn2: func(th *Thread, x, y Value) Value { return mkBool(th.equal(x, y)) }},
 	{usage: "(equalp x y)", doc: "like EQUAL, ignoring case and number types", fn2: func(th *Thread, x, y Value) Value { return mkBool(th.equalp(x, y)) }},
 	{usage: "(not object)", doc: "true for NIL", fn1: func(_ *Thread, x Value) Value { return mkBool(x == Value(Nil)) }},

@@ -1,18 +1,17 @@
 package lisp
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // biSplitString is uiop:split-string: pieces between separator characters; with
 // :max the leftmost piece keeps the rest.
 func biSplitString(th *Thread, a []Value) Value {
 	s := th.stringArg(a[0])
-	sep := " \t"
+	sep := func(c rune) bool { return c == ' ' || c == '\t' }
 	if a[2] != nil && isTrue(a[2]) {
-		var b strings.Builder
-		for _, c := range th.seq(a[2]) {
-			b.WriteRune(th.charArg(c))
-		}
-		sep = b.String()
+		sep = th.charBag(a[2])
 	}
 	limit := 0
 	if a[1] != nil && isTrue(a[1]) {
@@ -25,11 +24,11 @@ func biSplitString(th *Thread, a []Value) Value {
 	}
 	var out []Value
 	for {
-		i := strings.LastIndexAny(text, sep)
+		i := strings.LastIndexFunc(text, sep)
 		if i < 0 || limit > 0 && len(out) >= limit-1 {
 			break
 		}
-		n := len(string([]rune(text[i:])[:1]))
+		_, n := utf8.DecodeRuneInString(text[i:])
 		out = append(out, th.str(text[i+n:]))
 		text = text[:i]
 	}
@@ -43,7 +42,9 @@ func biSplitString(th *Thread, a []Value) Value {
 
 func affix(test func(s, part string) bool) func(*Thread, Value, Value) Value {
 	return func(th *Thread, x, y Value) Value {
-		return mkBool(test(th.designated(y).text(), th.designated(x).text()))
+		part := th.designated(x)
+		th.chargeLook(part.length())
+		return mkBool(test(th.designated(y).text(), part.text()))
 	}
 }
 
@@ -64,8 +65,8 @@ var uiopPrims = []prim{
 		return affix(strings.HasSuffix)(th, y, x)
 	}},
 	{usage: "(uiop:string-enclosed-p prefix string suffix)", doc: "true if string starts and ends so", fn: func(th *Thread, a []Value) Value {
-		s := th.designated(a[1]).text()
-		return mkBool(strings.HasPrefix(s, th.designated(a[0]).text()) && strings.HasSuffix(s, th.designated(a[2]).text()))
+		starts := affix(strings.HasPrefix)(th, a[0], a[1])
+		return mkBool(isTrue(starts) && isTrue(affix(strings.HasSuffix)(th, a[2], a[1])))
 	}},
 	{usage: "(uiop:strcat &rest strings)", doc: "the strings joined", fn: func(th *Thread, a []Value) Value {
 		var b strings.Builder

@@ -2,7 +2,6 @@ package lisp
 
 import (
 	"math/big"
-	"regexp"
 	"unicode/utf8"
 )
 
@@ -66,9 +65,11 @@ type (
 	}
 	regex struct {
 		src  string
-		re   *regexp.Regexp
-		wide *regexp.Regexp // for texts beyond ASCII; often the same
-		cost uint64         // instructions in the program
+		re   engine
+		wide engine // for texts beyond ASCII; often the same
+		size int    // instructions in the program
+		cost uint64 // what a byte of text costs, in 1/32 steps
+		far  bool   // it may look far beyond what it then matches
 	}
 	// multi stands for zero or several values on their way from a function to
 	// its caller; the values themselves are in the thread.

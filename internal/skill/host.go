@@ -122,12 +122,12 @@ func (j *jail) host() []lisp.Builtin {
 }
 
 // otherwiseSpelled computes and has no power; most messages pass it many times.
-func otherwiseSpelled(_ *lisp.Thread, a []lisp.Value) (lisp.Value, error) {
+func otherwiseSpelled(th *lisp.Thread, a []lisp.Value) (lisp.Value, error) {
 	want, ok := lisp.Text(a[1])
 	if !ok {
 		return nil, errors.New("a key is a symbol or a string")
 	}
-	for k, v := range lisp.Pairs(a[0]) {
+	for k, v := range th.Pairs(a[0]) {
 		if name, ok := lisp.Text(k); ok && len(name) == len(want) && !lisp.IsNil(v) && strings.EqualFold(name, want) {
 			return v, nil
 		}
