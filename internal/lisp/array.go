@@ -40,6 +40,19 @@ func (th *Thread) instToChange(x *instance) *instance {
 	return c
 }
 
+// boxToChange returns the thread's own version of a variable that a closure of the
+// image shares with others.
+func (th *Thread) boxToChange(b *box) *box {
+	b = th.current(b).(*box)
+	if !b.frozen {
+		return b
+	}
+	th.alloc(2)
+	own := &box{v: b.v}
+	th.thaw(b, own)
+	return own
+}
+
 func biMakeArray(th *Thread, a []Value) Value {
 	var dims []int
 	if c, ok := a[0].(*Cons); ok {

@@ -239,7 +239,7 @@ func (th *Thread) callStack(fn *Function, base int) Value {
 func (l *lambda) boxParams(f *frame) {
 	for _, p := range l.params {
 		if p.boxed {
-			f.slots[p.slot] = &box{f.slots[p.slot]}
+			f.slots[p.slot] = &box{v: f.slots[p.slot]}
 		}
 	}
 }

@@ -143,7 +143,18 @@ func (c *compiler) dispatch(x Value, e env) node {
 		c.line = line
 		return n
 	}
-	return &constNode{x}
+	return c.constant(x)
+}
+
+// constant is a literal of the code. It belongs to the image once there is one, like
+// everything else a program can reach.
+func (c *compiler) constant(v Value) node {
+	switch v.(type) {
+	case Int, Single, Double, Char, *Symbol:
+	default:
+		c.th.literals = append(c.th.literals, v)
+	}
+	return &constNode{v}
 }
 
 func (c *compiler) variable(s *Symbol, e env) node {

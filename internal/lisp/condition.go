@@ -29,6 +29,7 @@ type class struct {
 	conc     string // of a structure: for describing it
 	printer  *Function
 	typ      Value // LIST or VECTOR for a structure that is only a sequence
+	frozen   bool
 }
 
 type slot struct {

@@ -494,30 +494,28 @@ var callPrims = []prim{
 	}},
 	{usage: "(passepartout-kernel:tail-add tail object)", doc: "add to the list being collected", fn2: func(th *Thread, t, x Value) Value {
 		c := th.cons(x, Nil)
-		t.(*Cons).cdr = c
+		th.collected(t).cdr = c
+		th.lastTail = c
 		return c
 	}},
 	{usage: "(passepartout-kernel:tail-append tail list)", doc: "add a copy of a list", fn2: func(th *Thread, t, x Value) Value {
-		for {
-			c, ok := x.(*Cons)
-			if !ok {
-				break
-			}
+		last := th.collected(t)
+		for c, ok := x.(*Cons); ok; c, ok = x.(*Cons) {
 			n := th.cons(c.car, Nil)
-			t.(*Cons).cdr = n
-			t, x = n, c.cdr
+			last.cdr = n
+			last, x = n, c.cdr
 		}
-		t.(*Cons).cdr = x
-		return t
+		last.cdr = x
+		th.lastTail = last
+		return last
 	}},
 	{usage: "(passepartout-kernel:tail-nconc tail list)", doc: "add a list itself", fn2: func(th *Thread, t, x Value) Value {
 		c, ok := x.(*Cons)
 		if !ok {
 			return t
 		}
-		t.(*Cons).cdr = c
-		last := th.lastCons(c)
-		return th.mutable(last)
+		th.collected(t).cdr = c
+		return th.mutable(th.lastCons(c))
 	}},
 	refusal("random", "a ruling must be the same when it is replayed"), refusal("make-random-state", "a ruling must be the same when it is replayed"),
 	refusal("get-universal-time", "there is no clock"), refusal("get-internal-real-time", "there is no clock"), refusal("get-internal-run-time", "there is no clock"),
@@ -529,6 +527,15 @@ var callPrims = []prim{
 	refusal("uiop:run-program", "a program proposes actions, it does not start processes"), refusal("uiop:launch-program", "a program proposes actions, it does not start processes"),
 	refusal("uiop:read-file-string", "there are no files"), refusal("uiop:read-file-lines", "there are no files"), refusal("uiop:quit", "the daemon is not the program's to end"),
 	noFile("uiop:file-exists-p"), noFile("uiop:directory-exists-p"), noFile("uiop:probe-file*"), refusal("uiop:delete-file-if-exists", "there are no files"),
+}
+
+// collected is the end of a list that a loop collects. A program can get hold of the
+// functions loops are made of, so it may be any list.
+func (th *Thread) collected(v Value) *Cons {
+	if c, ok := v.(*Cons); ok && c == th.lastTail {
+		return c
+	}
+	return th.mutable(th.consArg(v))
 }
 
 func functionPrims() []prim {

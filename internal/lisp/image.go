@@ -267,6 +267,7 @@ func (th *Thread) Freeze() (*Image, error) {
 	for _, v := range img.moved {
 		z.add(v)
 	}
+	z.add(th.literals...)
 	for _, c := range img.cells {
 		if c != nil {
 			z.cell(c)
@@ -289,7 +290,8 @@ func (th *Thread) movedObjects() map[Value]Value {
 	return out
 }
 
-// A freezer walks everything an image reaches and marks it read-only.
+// A freezer walks everything an image reaches and marks it read-only. What an older
+// image has marked is not touched: other threads read it meanwhile.
 type freezer struct {
 	img  *Image
 	seen map[Value]bool
@@ -311,16 +313,12 @@ func (z *freezer) add(vs ...Value) {
 
 func (z *freezer) cell(c *cell) {
 	z.add(c.value, c.plist, c.expand)
-	for _, f := range []*Function{c.fn, c.macro, c.typ} {
-		if f != nil {
-			z.add(f)
-		}
-	}
+	z.functions(c.fn, c.macro, c.typ)
 	if c.class != nil {
 		z.add(c.class)
 	}
-	if c.setter != nil && c.setter.fn != nil {
-		z.add(c.setter.fn)
+	if c.setter != nil {
+		z.functions(c.setter.fn, c.setter.expand)
 	}
 }
 
@@ -330,38 +328,81 @@ func (z *freezer) run() {
 		z.work = z.work[:len(z.work)-1]
 		switch v := v.(type) {
 		case *Cons:
-			z.img.frozen[v] = struct{}{}
-			z.add(v.car, v.cdr)
-		case *Str:
-			v.text()
-			v.frozen = true
-		case *array:
-			v.frozen = true
-			z.add(v.items...)
-		case *instance:
-			v.frozen = true
-			z.add(v.class)
-			z.add(v.slots...)
-		case *table:
-			v.frozen = true
-			for _, e := range v.entries {
-				z.add(e.key, e.val)
+			if _, known := z.img.frozen[v]; !known {
+				z.img.frozen[v] = struct{}{}
+				z.add(v.car, v.cdr)
 			}
-		case *Function:
-			z.add(v.up...)
-			if v.generic != nil {
-				for _, m := range v.generic.methods {
-					z.add(m.fn)
+		case *Str:
+			if !v.frozen {
+				v.text()
+				v.frozen = true
+			}
+		case *array:
+			if !v.frozen {
+				v.frozen = true
+				z.add(v.items...)
+			}
+		case *instance:
+			if !v.frozen {
+				v.frozen = true
+				z.add(v.class)
+				z.add(v.slots...)
+			}
+		case *table:
+			if !v.frozen {
+				v.frozen = true
+				for _, e := range v.entries {
+					z.add(e.key, e.val)
 				}
 			}
 		case *box:
-			z.add(v.v)
-		case *class:
-			for i := range v.slots {
-				if f := v.slots[i].init; f != nil {
-					z.add(f)
+			if !v.frozen {
+				v.frozen = true
+				z.add(v.v)
+			}
+		case *stream:
+			if !v.frozen {
+				v.frozen = true
+				if v.target != nil {
+					z.add(v.target)
 				}
 			}
+		case *Function:
+			z.function(v)
+		case *class:
+			z.class(v)
+		}
+	}
+}
+
+func (z *freezer) function(f *Function) {
+	z.add(f.up...)
+	if f.generic != nil {
+		for _, m := range f.generic.methods {
+			z.add(m.fn)
+			z.add(m.specs...)
+		}
+	}
+}
+
+func (z *freezer) class(k *class) {
+	if k.frozen {
+		return
+	}
+	k.frozen = true
+	for i := range k.slots {
+		z.functions(k.slots[i].init)
+	}
+	for _, d := range k.defaults {
+		z.add(d.name)
+	}
+	z.functions(k.report, k.printer)
+}
+
+func (z *freezer) functions(fs ...*Function) {
+	for _, f := range fs {
+		if f != nil {
+			z.add(f)
 		}
 	}
 }

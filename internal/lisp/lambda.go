@@ -114,7 +114,7 @@ func (l *lambda) knows(k Value) bool {
 
 func (p *paramSlot) set(f *frame, v Value) {
 	if p.boxed {
-		v = &box{v}
+		v = &box{v: v}
 	}
 	f.slots[p.slot] = v
 }

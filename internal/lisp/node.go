@@ -34,7 +34,11 @@ type upRef struct {
 func (n *upRef) eval(f *frame) Value {
 	v := f.up[n.slot]
 	if n.boxed {
-		return v.(*box).v
+		b := v.(*box)
+		if b.frozen {
+			b = f.th.current(b).(*box)
+		}
+		return b.v
 	}
 	return v
 }
@@ -75,7 +79,11 @@ type upSet struct {
 func (n *upSet) eval(f *frame) Value {
 	f.th.step(1)
 	v := ev(n.val, f)
-	f.up[n.slot].(*box).v = v
+	b := f.up[n.slot].(*box)
+	if b.frozen {
+		b = f.th.boxToChange(b)
+	}
+	b.v = v
 	return v
 }
 
@@ -152,7 +160,7 @@ func (v *letVar) set(f *frame, x Value) {
 	case v.special != nil:
 		f.th.bind(v.special, x)
 	case v.boxed:
-		f.slots[v.slot] = &box{x}
+		f.slots[v.slot] = &box{v: x}
 	default:
 		f.slots[v.slot] = x
 	}

@@ -1,5 +1,7 @@
 package lisp
 
+import "slices"
+
 // mDefclass: (defclass name (supers) (slots) options…)
 func mDefclass(c *compiler, x *Cons, _ env) Value {
 	c.want(x, 3, -1)
@@ -395,17 +397,17 @@ func (g *generic) call(th *Thread, args []Value) Value {
 		th.fail(classError, "There is no applicable method for the generic function %s when called with arguments %s.", th.show(g.name), th.show(list(args...)))
 	}
 	before, after := g.applicable(th, "BEFORE", args), g.applicable(th, "AFTER", args)
-	main := th.nextMethod(primary, func(args []Value) Value {
+	main := nextMethod(primary, func(th *Thread, _ []Value) Value {
 		th.fail(classError, "There is no next method for the generic function %s.", th.show(g.name))
 		return nil
 	})
 	if len(before)+len(after) > 0 {
 		inner := main
-		main = func(args []Value) Value {
+		main = func(th *Thread, args []Value) Value {
 			for _, m := range before {
 				th.apply(m.fn, []Value{Nil, th.newList(args, Nil)})
 			}
-			v := append([]Value(nil), th.all(inner(args))...)
+			v := append([]Value(nil), th.all(inner(th, args))...)
 			for i := len(after) - 1; i >= 0; i-- {
 				th.apply(after[i].fn, []Value{Nil, th.newList(args, Nil)})
 			}
@@ -416,22 +418,26 @@ func (g *generic) call(th *Thread, args []Value) Value {
 		}
 	}
 	if len(around) > 0 {
-		return th.nextMethod(around, main)(args)
+		return nextMethod(around, main)(th, args)
 	}
-	return main(args)
+	return main(th, args)
 }
 
+// methodCall runs methods in the thread that calls it. A program can keep one and
+// call it in a later thread, which may have less power.
+type methodCall func(th *Thread, args []Value) Value
+
 // nextMethod makes a call of the first method whose next is the rest.
-func (th *Thread) nextMethod(ms []*method, last func([]Value) Value) func([]Value) Value {
+func nextMethod(ms []*method, last methodCall) methodCall {
 	if len(ms) == 0 {
 		return last
 	}
-	return func(args []Value) Value {
+	return func(th *Thread, args []Value) Value {
 		var next Value = Nil
-		rest := th.nextMethod(ms[1:], last)
+		rest := nextMethod(ms[1:], last)
 		if len(ms) > 1 || ms[0].qualifier == "AROUND" {
-			next = &Function{prim: &prim{name: symCallNext, usage: "(call-next-method &rest arguments)", rest: true, fn: func(_ *Thread, a []Value) Value {
-				return rest(append([]Value(nil), a...))
+			next = &Function{prim: &prim{name: symCallNext, usage: "(call-next-method &rest arguments)", rest: true, fn: func(th *Thread, a []Value) Value {
+				return rest(th, slices.Clone(a))
 			}}}
 		}
 		return th.apply(ms[0].fn, []Value{next, th.newList(args, Nil)})
@@ -469,7 +475,11 @@ var objectPrims = []prim{
 	{usage: "(passepartout-kernel:defstruct-functions name conc copier predicate)", doc: "define a structure's functions", fn: biDefstructFns},
 	{usage: "(passepartout-kernel:make-struct class &rest values)", doc: "make a structure", fn: biMakeStruct},
 	{usage: "(passepartout-kernel:set-printer class function)", doc: "how a structure prints", fn2: func(th *Thread, k, f Value) Value {
-		th.classArg(k).printer = th.fn(f)
+		c := th.classArg(k)
+		if c.frozen {
+			th.fail(classSimpleError, "attempt to modify the class %s of the loaded image", c.name.name)
+		}
+		c.printer = th.fn(f)
 		return Nil
 	}},
 	{usage: "(copy-structure structure)", doc: "a copy", fn1: func(th *Thread, x Value) Value {

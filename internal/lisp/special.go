@@ -72,7 +72,7 @@ func (c *compiler) want(x *Cons, least, most int) {
 
 func cQuote(c *compiler, x *Cons, _ env) node {
 	c.want(x, 1, 1)
-	return &constNode{c.nth(x, 1)}
+	return c.constant(c.nth(x, 1))
 }
 
 func cFunction(c *compiler, x *Cons, e env) node {
@@ -700,7 +700,7 @@ func cEvalWhen(c *compiler, x *Cons, e env) node {
 
 func cLoadTimeValue(c *compiler, x *Cons, _ env) node {
 	c.want(x, 1, 2)
-	return &constNode{c.th.one(c.th.eval(c.nth(x, 1), env{}))}
+	return c.constant(c.th.one(c.th.eval(c.nth(x, 1), env{})))
 }
 
 // dolistNode and dotimesNode run their loops in Go. The body is a statement

@@ -17,7 +17,7 @@ type stream struct {
 	input  bool
 	closed bool
 	column int
-	owner  *Thread
+	frozen bool
 }
 
 func (s *stream) kind() string {
@@ -32,7 +32,7 @@ func (s *stream) kind() string {
 
 func (th *Thread) newStringOutput() *stream {
 	th.alloc(4)
-	return &stream{out: &strings.Builder{}, owner: th}
+	return &stream{out: &strings.Builder{}}
 }
 
 func (th *Thread) newStringInput(s string) *stream {
@@ -74,13 +74,33 @@ func (s *stream) write(th *Thread, t string) {
 	}
 }
 
+// streamToChange returns the thread's own version of a stream: reading and writing
+// both change it.
+func (th *Thread) streamToChange(s *stream) *stream {
+	if !s.frozen {
+		return s
+	}
+	if s = th.current(s).(*stream); !s.frozen {
+		return s
+	}
+	own := *s
+	own.frozen = false
+	if s.out != nil {
+		th.alloc(4 + s.out.Len()/16)
+		own.out = &strings.Builder{}
+		own.out.WriteString(s.out.String())
+	}
+	th.thaw(s, &own)
+	return &own
+}
+
 // outStream resolves an output stream designator.
 func (th *Thread) outStream(v Value) *stream {
 	switch x := v.(type) {
 	case nil:
 		return th.outStream(th.symbolValue(symStdout))
 	case *stream:
-		if x.input || x.closed {
+		if x = th.streamToChange(x); x.input || x.closed {
 			th.typeError(v, symOutputStream)
 		}
 		return x
@@ -97,7 +117,7 @@ func (th *Thread) inStream(v Value) *stream {
 	switch x := v.(type) {
 	case *stream:
 		if x.input {
-			return x
+			return th.streamToChange(x)
 		}
 	case nil:
 		return th.inStream(th.symbolValue(symStdin))
@@ -254,7 +274,7 @@ var streamPrims = []prim{
 		if !ok || s.out == nil {
 			th.typeError(x, symStreamType)
 		}
-		return th.str(s.take())
+		return th.str(th.streamToChange(s).take())
 	}},
 	{usage: "(make-string-input-stream string &optional start end)", doc: "a stream that reads a string", fn: func(th *Thread, a []Value) Value {
 		t, _ := th.part(th.stringArg(a[0]), a[1], a[2])
@@ -321,12 +341,15 @@ var streamPrims = []prim{
 			th.typeError(a[0], symStreamType)
 		}
 		if !s.std {
-			s.closed = true
+			th.streamToChange(s).closed = true
 		}
 		return symT
 	}},
 	{usage: "(streamp object)", doc: "true for a stream", fn1: func(_ *Thread, x Value) Value { _, ok := x.(*stream); return mkBool(ok) }},
 	{usage: "(input-stream-p stream)", doc: "true for an input stream", fn1: func(_ *Thread, x Value) Value { s, ok := x.(*stream); return mkBool(ok && s.input) }},
 	{usage: "(output-stream-p stream)", doc: "true for an output stream", fn1: func(_ *Thread, x Value) Value { s, ok := x.(*stream); return mkBool(ok && !s.input) }},
-	{usage: "(open-stream-p stream)", doc: "true until a stream is closed", fn1: func(_ *Thread, x Value) Value { s, ok := x.(*stream); return mkBool(ok && !s.closed) }},
+	{usage: "(open-stream-p stream)", doc: "true until a stream is closed", fn1: func(th *Thread, x Value) Value {
+		s, ok := x.(*stream)
+		return mkBool(ok && !th.current(s).(*stream).closed)
+	}},
 }

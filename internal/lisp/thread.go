@@ -57,16 +57,19 @@ type Thread struct {
 	top     *token // of the innermost guard
 	failure error  // why pend is top
 
-	over    []*cell
-	next    int
-	pkgs    map[string]*pkgTable
-	thawed  map[Value]Value
-	gensyms int
-	file    string
-	pos     int32 // line of the last call that had one
-	where   map[*Cons]int32
-	unlock  bool // the base image is being built: locked packages may change
-	errand  any  // see Attach
+	over   []*cell
+	next   int
+	pkgs   map[string]*pkgTable
+	thawed map[Value]Value
+	// literals are those of the code compiled here, until Freeze makes them the image's
+	literals []Value
+	lastTail *Cons // what a loop collected last: certainly the thread's own
+	gensyms  int
+	file     string
+	pos      int32 // line of the last call that had one
+	where    map[*Cons]int32
+	unlock   bool // the base image is being built: locked packages may change
+	errand   any  // see Attach
 }
 
 // unwindSignal is the panic value of a non-local exit; its target is in pend.

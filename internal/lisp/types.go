@@ -16,9 +16,11 @@ func (th *Thread) typep(v, typ Value) bool {
 		}
 		c := th.cell(t)
 		if c.class != nil {
-			return th.classOf(v).is(c.class)
+			return th.isA(v, c.class)
 		}
 		if c.typ != nil {
+			th.enter(1)
+			defer th.leave(1)
 			return th.typep(v, th.expandType(c.typ, list(t)))
 		}
 		if t.pkg != nil && th.pkgTable(t.pkg).library { // nothing here is of a type of a library that is not
@@ -28,10 +30,17 @@ func (th *Thread) typep(v, typ Value) bool {
 	case *Cons:
 		return th.typepCompound(v, t)
 	case *class:
-		return th.classOf(v).is(t)
+		return th.isA(v, t)
 	}
 	th.fail(classSimpleError, "bad thing to be a type specifier: %s", th.show(typ))
 	return false
+}
+
+// isA reports whether a value is of a class.
+func (th *Thread) isA(v Value, k *class) bool {
+	c := th.classOf(v)
+	th.step(uint64(len(c.order) / 16))
+	return c.is(k)
 }
 
 func (th *Thread) expandType(fn *Function, form Value) Value {
@@ -529,6 +538,8 @@ func (th *Thread) coerceSeq(items []Value, t Value) Value {
 	}
 	if s, ok := name.(*Symbol); ok {
 		if fn := th.cell(s).typ; fn != nil {
+			th.enter(1)
+			defer th.leave(1)
 			return th.coerceSeq(items, th.expandType(fn, list(s)))
 		}
 	}

@@ -75,7 +75,10 @@ type (
 	// its caller; the values themselves are in the thread.
 	multi struct{}
 	// box holds a variable that is both captured and assigned.
-	box struct{ v Value }
+	box struct {
+		v      Value
+		frozen bool
+	}
 	// token is the identity of one entry into a block, tagbody, catch or
 	// handler: the target of a non-local exit.
 	token struct {
