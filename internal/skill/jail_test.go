@@ -13,26 +13,59 @@ import (
 	"passepartout/internal/skill"
 )
 
+// TestAGateCarriesNothingFromOneDecisionToTheNext has gates that try to count how often
+// they were asked, and refuse the second time.
+func TestAGateCarriesNothingFromOneDecisionToTheNext(t *testing.T) {
+	files := map[string]string{}
+	for name, code := range map[string]string{
+		"variable": `(defvar *n* 0) (defun seen () (incf *n*))`,
+		"closure":  `(let ((n 0)) (defun seen () (incf n)))`,
+		"table":    `(defvar *t* (make-hash-table)) (defun seen () (incf (gethash 1 *t* 0)))`,
+		"literal":  `(defun cell () '(0)) (defun seen () (or (ignore-errors (incf (car (cell)))) 1))`,
+		"stream":   `(defvar *s* (make-string-input-stream "aaab")) (defun seen () (if (char= #\a (progn (read-char *s*) (read-char *s*) (read-char *s*))) 1 2))`,
+		"property": `(defun seen () (incf (get 'seen :n 0)))`,
+	} {
+		files[name+".org"] = lispFile(code + `
+(defun judge (action context) (declare (ignore context)) (if (= 1 (seen)) action (reject "seen before")))
+(defskill :judge :deterministic #'judge)`)
+	}
+	l, _ := open(t, files)
+	gates := l.Set().Gates()
+	if len(gates) != len(files) {
+		t.Fatalf("%d gates, want %d: %v", len(gates), len(files), l.Set().Problems)
+	}
+	for _, g := range gates {
+		for range 3 {
+			if v := g.Check(say(t, "hi"), facts()); v.Decision != gate.Allow {
+				t.Errorf("%s: %s %s: %s", g.Name(), v.Decision, v.Code, v.Reason)
+			}
+		}
+	}
+}
+
 // TestHostileSkillsAreStopped has gates that try not to end, or to take all
 // memory: each is stopped by its budget, which refuses.
 func TestHostileSkillsAreStopped(t *testing.T) {
 	bombs := map[string]string{
-		"an endless loop":                 `(loop)`,
-		"deep recursion":                  `(labels ((f (n) (1+ (f n)))) (f 1))`,
-		"an exponential macro":            `(macrolet ((m (n) (if (= n 0) 1 (list '+ (list 'm (1- n)) (list 'm (1- n)))))) (m 60))`,
-		"a vector of a thousand million":  `(make-array 1000000000)`,
-		"doubling strings":                `(let ((s "ab")) (loop (setq s (concatenate 'string s s))))`,
-		"a regex over much text":          `(let ((s (make-string 100000 :initial-element #\a))) (loop (cl-ppcre:scan "(a|aa|aaa){0,50}b" s)))`,
-		"a huge format width":             `(format nil "~1000000000a" 1)`,
-		"a flood of symbols":              `(let ((n 0)) (loop (intern (format nil "S~a" (incf n)))))`,
-		"a flood of output":               `(loop (harness-log "more and more and more"))`,
-		"catching every condition":        `(loop (handler-case (loop) (condition () nil)))`,
-		"a regex that explodes elsewhere": `(loop (cl-ppcre:scan "^(a+)+$" (concatenate 'string (make-string 5000 :initial-element #\a) "b")))`,
-		"a reader bomb":                   `(loop (ignore-errors (read-from-string (make-string 50000 :initial-element #\())))`,
-		"a flood of library names":        `(let ((n 0)) (loop (read-from-string (format nil "sb-ext:x~a" (incf n)))))`,
-		"injecting without end":           `(loop (inject-stimulus '(:type :event :payload (:text "more"))))`,
-		"growing what it was given":       `(let ((l (list 1))) (loop (setq l (append l l))))`,
-		"a cleanup that goes on":          `(unwind-protect (loop) (loop))`,
+		"an endless loop":                  `(loop)`,
+		"deep recursion":                   `(labels ((f (n) (1+ (f n)))) (f 1))`,
+		"an exponential macro":             `(macrolet ((m (n) (if (= n 0) 1 (list '+ (list 'm (1- n)) (list 'm (1- n)))))) (m 60))`,
+		"a vector of a thousand million":   `(make-array 1000000000)`,
+		"doubling strings":                 `(let ((s "ab")) (loop (setq s (concatenate 'string s s))))`,
+		"a regex over much text":           `(let ((s (make-string 100000 :initial-element #\a))) (loop (cl-ppcre:scan "(a|aa|aaa){0,50}b" s)))`,
+		"a huge format width":              `(format nil "~1000000000a" 1)`,
+		"a flood of symbols":               `(let ((n 0)) (loop (intern (format nil "S~a" (incf n)))))`,
+		"a flood of output":                `(loop (harness-log "more and more and more"))`,
+		"catching every condition":         `(loop (handler-case (loop) (condition () nil)))`,
+		"a regex that explodes elsewhere":  `(loop (cl-ppcre:scan "^(a+)+$" (concatenate 'string (make-string 5000 :initial-element #\a) "b")))`,
+		"a reader bomb":                    `(loop (ignore-errors (read-from-string (make-string 50000 :initial-element #\())))`,
+		"a flood of library names":         `(let ((n 0)) (loop (read-from-string (format nil "sb-ext:x~a" (incf n)))))`,
+		"injecting without end":            `(loop (inject-stimulus '(:type :event :payload (:text "more"))))`,
+		"growing what it was given":        `(let ((l (list 1))) (loop (setq l (append l l))))`,
+		"a cleanup that goes on":           `(unwind-protect (loop) (loop))`,
+		"a circular message":               `(let ((m (list :a nil))) (setf (cddr m) m) (proto-get m :a))`,
+		"a scale of many digits":           `(format nil "~,,-10000000000f" 1.5)`,
+		"an answer of one text many times": `(make-list 50000 :initial-element (make-string 100000))`,
 	}
 	files := map[string]string{"honest.org": lispFile(`(defskill :honest :mandate "still here")`), "load.org": lispFile("(loop)"), "test.org": lispFile("(deftest bomb (loop))")}
 	for name, bomb := range bombs {
