@@ -250,3 +250,18 @@ func BenchmarkFindAllInProse(b *testing.B) {
 		host.FindAll(text)
 	}
 }
+
+func TestALetterThatClientsReplaceDifferentlyIsNoName(t *testing.T) {
+	for _, s := range []string{
+		"https://\u0130ntel.com/", "https://\u212A.com/", "https://lo\u1D9Calhost.lo\u1D9Caldomain/", "https://\u0133s.nl/", "https://\u01C9.com/", "https://\u2C7C.com/", "https://cafe\u0301.fr/", "https://\uFB01sh.com/",
+	} {
+		if h, err := host.Parse(s); err == nil {
+			t.Errorf("Parse(%+q) = %q, want an error: clients disagree about it", s, h.Name())
+		}
+	}
+	for s, want := range map[string]string{"https://B\u00DCCHER.example/": "xn--bcher-kva.example", "https://\u65E5\u672C\u3002jp/": "xn--wgv71a.jp", "https://caf\u00E9.fr/": "xn--caf-dma.fr"} {
+		if h, err := host.Parse(s); err != nil || h.Name() != want {
+			t.Errorf("Parse(%+q) = %q, %v, want %q", s, h.Name(), err, want)
+		}
+	}
+}

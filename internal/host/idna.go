@@ -29,6 +29,11 @@ func toASCII(name string) (string, error) {
 		}
 		return r
 	}, name)
+	// Before letters are made small: İ and the sign for kelvin become plain ASCII by that here, and something else elsewhere.
+	if i := strings.IndexFunc(name, folded); i >= 0 {
+		r, _ := utf8.DecodeRuneInString(name[i:])
+		return "", fmt.Errorf("name contains %q, which clients replace in different ways", r)
+	}
 	name = strings.ToLower(name)
 	labels := strings.Split(name, ".")
 	for i, label := range labels {
@@ -48,7 +53,7 @@ func encodeLabel(label string) (string, error) {
 			continue
 		}
 		ascii = false
-		if folded(r) || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) {
 			return "", fmt.Errorf("name contains %q, which is not a letter of any script's own", r)
 		}
 	}
@@ -58,17 +63,58 @@ func encodeLabel(label string) (string, error) {
 	return "xn--" + punycode([]rune(label)), nil
 }
 
-// folded reports the blocks whose characters are other characters in disguise.
+// folded reports characters that are other characters in disguise: a client that normalises a name talks to another host than one that does not.
 func folded(r rune) bool {
-	switch {
-	case r == 0xAA, r == 0xBA, r == 0xB2, r == 0xB3, r == 0xB9, r == 0x212A, r == 0x017F:
-		return true
-	case r >= 0x2070 && r <= 0x209F, r >= 0x2100 && r <= 0x218F, r >= 0x2460 && r <= 0x24FF:
-		return true
-	case r >= 0xFB00 && r <= 0xFB06, r >= 0xFF00 && r <= 0xFFEF, r >= 0x1D400 && r <= 0x1D7FF, r >= 0x1F100 && r <= 0x1F1FF, r >= 0x1D2C && r <= 0x1D6A, r >= 0x02B0 && r <= 0x02B8:
-		return true
+	if r < 0xAA {
+		return false
+	}
+	for _, d := range disguises {
+		if r >= d[0] && r <= d[1] {
+			return true
+		}
 	}
 	return false
+}
+
+// disguises are ranges of letters, digits and marks that compatibility rules replace by others.
+var disguises = [...][2]rune{
+	{0xAA, 0xAA},
+	{0xB2, 0xB3},
+	{0xB9, 0xBA},
+	{0x0130, 0x0130},
+	{0x0132, 0x0133},
+	{0x013F, 0x0140},
+	{0x0149, 0x0149},
+	{0x017F, 0x017F},
+	{0x01C4, 0x01CC},
+	{0x01F1, 0x01F3},
+	{0x02B0, 0x02B8},
+	{0x02E0, 0x02E4},
+	{0x0300, 0x036F},
+	{0x0675, 0x0678},
+	{0x1D2C, 0x1D6A},
+	{0x1D78, 0x1D78},
+	{0x1D9B, 0x1DBF},
+	{0x1E9A, 0x1E9B},
+	{0x2070, 0x209F},
+	{0x2100, 0x218F},
+	{0x2460, 0x24FF},
+	{0x2C7C, 0x2C7D},
+	{0x3131, 0x318E},
+	{0xA69C, 0xA69D},
+	{0xA770, 0xA770},
+	{0xA7F2, 0xA7F9},
+	{0xAB5C, 0xAB69},
+	{0xF900, 0xFAFF},
+	{0xFB00, 0xFDFF},
+	{0xFE70, 0xFEFF},
+	{0xFF00, 0xFFEF},
+	{0x10780, 0x107BA},
+	{0x1D400, 0x1D7FF},
+	{0x1E030, 0x1E06D},
+	{0x1EE00, 0x1EEFF},
+	{0x1F100, 0x1F1FF},
+	{0x2F800, 0x2FA1F},
 }
 
 // punycode encodes a label as in RFC 3492, section 6.3.
