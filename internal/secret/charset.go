@@ -20,6 +20,7 @@ func setOf(ranges string) *set {
 
 var (
 	digits   = setOf("0-9")
+	octal    = setOf("0-7")
 	hexits   = setOf("0-9a-f")
 	anyHex   = setOf("0-9a-fA-F")
 	lowNum   = setOf("0-9a-z")

@@ -40,7 +40,7 @@ func (r *run) decode(v view, depth int) {
 	if depth >= maxDepth {
 		return
 	}
-	for _, unescape := range [...]func(string) (string, []int32){unpercent, unbackslash} {
+	for _, unescape := range [...]func(string) (string, []int32){unpercent, unbackslash, unentity} {
 		if r.budget < len(v.text) {
 			return
 		}
@@ -187,7 +187,60 @@ func unpercent(s string) (string, []int32) {
 	return string(b), append(offset, int32(len(s)))
 }
 
-// unbackslash undoes the escapes of JSON, C and the shell, and joins string literals cut by a plus sign or a line's end.
+// unentity decodes the numbered characters of HTML and XML; no offsets when there are none.
+func unentity(s string) (string, []int32) {
+	if !strings.Contains(s, "&#") {
+		return s, nil
+	}
+	changed := false
+	b := make([]byte, 0, len(s))
+	offset := make([]int32, 0, len(s)+1)
+	for i := 0; i < len(s); {
+		r, n := entity(s[i:])
+		if n == 0 {
+			b, offset = append(b, s[i]), append(offset, int32(i))
+			i++
+			continue
+		}
+		before := len(b)
+		b = utf8.AppendRune(b, r)
+		for range len(b) - before {
+			offset = append(offset, int32(i))
+		}
+		i += n
+		changed = true
+	}
+	if !changed {
+		return s, nil
+	}
+	return string(b), append(offset, int32(len(s)))
+}
+
+// entity decodes &#65; or &#x41; at the start of s; n is 0 when there is none.
+func entity(s string) (r rune, n int) {
+	const most = 8 // digits
+	if !strings.HasPrefix(s, "&#") {
+		return 0, 0
+	}
+	base, i := rune(10), 2
+	if i < len(s) && s[i]|0x20 == 'x' {
+		base, i = 16, 3
+	}
+	start := i
+	for i < len(s) && i-start < most && (digits[s[i]] || base == 16 && anyHex[s[i]]) {
+		r = r*base + rune(unhex(s[i]))
+		i++
+	}
+	if i == start || r > utf8.MaxRune {
+		return 0, 0
+	}
+	if i < len(s) && s[i] == ';' {
+		i++ // which readers do without
+	}
+	return r, i
+}
+
+// unbackslash undoes the escapes of JSON, C and the shell.
 func unbackslash(s string) (string, []int32) {
 	if strings.IndexByte(s, '\\') < 0 {
 		return s, nil
@@ -225,6 +278,10 @@ func escape(s string) (rune, int) {
 		return '\r', 2
 	case '\n':
 		return -1, 2
+	case '0', '1', '2', '3':
+		if len(s) >= 4 && octal.all(s[2:4]) {
+			return rune(s[1]-'0')<<6 | rune(s[2]-'0')<<3 | rune(s[3]-'0'), 4
+		}
 	case 'u':
 		width = 4
 	case 'x':

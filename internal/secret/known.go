@@ -21,11 +21,12 @@ type knownValue struct {
 
 func (k *knownValue) matches(s string) bool { return k.fold || s == k.spelling }
 
-// WithValues returns a scanner that also finds the given values, keyed by name: as they are, reversed, and in base64, hexadecimal and percent-encoding.
+// WithValues returns a scanner that also finds the given values, keyed by name: as they are, reversed, in base64, hexadecimal and percent-encoding, and
+// whatever stands between their letters and digits.
 // Values shorter than six bytes are ignored. The receiver is unchanged; the new scanner knows only these values and not those of an
 // earlier call.
 func (s *Scanner) WithValues(values map[string]string) *Scanner {
-	var all []knownValue
+	var all, bare []knownValue
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		v := values[name]
 		if len(v) < minKnown {
@@ -36,8 +37,12 @@ func (s *Scanner) WithValues(values map[string]string) *Scanner {
 			all = append(all, knownValue{name: rule, spelling: spelling})
 		}
 		all = append(all, knownValue{name: rule, spelling: hex.EncodeToString([]byte(v)), fold: true})
+		bare = append(bare, bareSpellings(rule, v)...)
 	}
 	out := &Scanner{triggers: s.triggers}
+	if len(bare) > 0 {
+		out.bare = newAutomaton(bare, func(k knownValue) string { return k.spelling })
+	}
 	if len(all) > 0 {
 		out.known = newAutomaton(all, func(k knownValue) string { return k.spelling })
 	}

@@ -8,7 +8,8 @@
 //
 // How it stays fast: one pass of an automaton (automaton.go) finds the few places where a rule could apply, and each rule looks only at
 // its own neighbourhood, within fixed bounds. There is no regular expression and no rule that reads the whole text. What is hidden by
-// an encoding (base64, hexadecimal, percent, backslash escapes, gzip) is decoded within fixed limits and scanned again (decode.go).
+// an encoding (base64, hexadecimal, percent, backslash escapes, entities, gzip) is decoded within fixed limits and scanned again
+// (decode.go). What was cut into pieces by line ends, quotes or blanks is put together again (squeeze.go).
 //
 // The rule a newcomer will break: a rule must say no to placeholders, code and hashes as firmly as it says yes to secrets (value.go).
 // A scanner that cries wolf is switched off.
@@ -67,6 +68,7 @@ const (
 type Scanner struct {
 	triggers *automaton[trigger]
 	known    *automaton[knownValue]
+	bare     *automaton[knownValue] // known values without the signs in them, see squeeze.go
 }
 
 // Default returns the scanner that knows formats, shapes and keywords, and no values.
@@ -226,6 +228,10 @@ func (r *run) view(v view, depth int) {
 				r.add(v, Match{Rule: "vault-" + k.name, Class: Known, Start: start, End: end})
 			}
 		})
+	}
+	if depth == 0 {
+		r.squeezed(v.text)
+		r.seams(v.text)
 	}
 	r.decode(v, depth)
 }

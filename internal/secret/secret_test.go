@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/hex"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -276,4 +277,46 @@ func FuzzRedactRemovesEveryMatch(f *testing.F) {
 		}
 		s.ScanAll(strings.Fields(text))
 	})
+}
+
+func TestASecretInPiecesIsFound(t *testing.T) {
+	const value = "Tr0ub4dor-and-3xtra-horse"
+	s := secret.Default().WithValues(map[string]string{"mail": value})
+	spread := func(v, sep string) string { return strings.Join(strings.Split(v, ""), sep) }
+	cut := func(v, sep string) string { return v[:10] + sep + v[10:] }
+	numbered := func(v string) string {
+		var b strings.Builder
+		for _, c := range []byte(v) {
+			fmt.Fprintf(&b, "&#%d;", c)
+		}
+		return b.String()
+	}
+	octals := func(v string) string {
+		var b strings.Builder
+		for _, c := range []byte(v) {
+			fmt.Fprintf(&b, "\\%03o", c)
+		}
+		return b.String()
+	}
+	token := "ghp_" + body36
+	for name, text := range map[string]string{
+		"a line's end": cut(value, "\n"), "and an indent": cut(value, "\r\n    "), "a blank": cut(value, " "), "blanks": spread(value, " "), "a list": "- " + cut(value, "\n- "),
+		"a comment": cut(value, "/**/"), "bold": cut(value, "**"), "joined strings": cut(value, `" + "`), "empty quotes": cut(value, `""`), "capitals": strings.ToUpper(value),
+		"marks without width": spread(value, "\u200b"), "soft hyphens": spread(value, "\u00ad"), "hexadecimal with colons": "54:72:30:75:62:34:64:6f:72:2d:61:6e:64:2d:33:78:74:72:61:2d:68:6f:72:73:65",
+		"base32": "KRZDA5LCGRSG64RNMFXGILJTPB2HEYJNNBXXE43F", "base64 in two lines": "VHIwdWI0ZG9yLWFuZC0z\neHRyYS1ob3JzZQ==", "entities": numbered(value), "octal": octals(value),
+		"a token over two lines": "use " + cut(token, "\n") + " today", "a token as two strings": `t = "` + cut(token, `" + "`) + `"`, "a token with a mark": cut(token, "\u200b"), "a token in entities": numbered(token),
+	} {
+		if !s.Has(text) {
+			t.Errorf("%s: nothing is found in %q", name, text)
+			continue
+		}
+		if red := s.Redact("before " + text + " after"); s.Has(red) || !strings.HasPrefix(red, "before ") || !strings.HasSuffix(red, " after") {
+			t.Errorf("%s: redacted to %q", name, red)
+		}
+	}
+	for _, text := range []string{"the dormouse and an extra horse", "Tr0ub4dor", "identifier\nanotherword\nsubsection", "import (\n\t\"strings\"\n\t\"testing\"\n)"} {
+		if ms := s.Scan(text); len(ms) > 0 {
+			t.Errorf("%q: found %v", text, ms)
+		}
+	}
 }
