@@ -151,13 +151,21 @@ type kept struct {
 	paths []string // that changed
 }
 
-// keep does something and remembers what it changed within the scopes. With must,
-// a change that cannot be remembered is not made.
+// keep does something and remembers what it changed within the scopes, without what
+// the memex's own edits did there meanwhile: those are steps of their own. With must, a
+// change that cannot be remembered is not made.
 func (h History) keep(ctx context.Context, what string, scopes []undo.Scope, must bool, do func() error) (kept, error) {
 	if h.Files == nil || len(scopes) == 0 {
 		return kept{}, do()
 	}
 	t := turnOf(ctx)
+	var notes undo.Claim
+	if h.Memory != nil {
+		since := h.Memory.Last()
+		notes = func(abs string, texts func() (before, after []byte, err error)) bool {
+			return h.Memory.Wrote(since, abs, texts)
+		}
+	}
 	c, err := h.Files.Begin(t.label(what), t.ID, scopes...)
 	if err != nil {
 		if must {
@@ -166,7 +174,7 @@ func (h History) keep(ctx context.Context, what string, scopes []undo.Scope, mus
 		return kept{note: fmt.Sprintf("\n(What this changed cannot be undone: %v.)", err)}, do()
 	}
 	failed := do()
-	e, err := c.Commit()
+	e, err := c.Commit(notes)
 	if err != nil {
 		return kept{note: fmt.Sprintf("\n(What this changed cannot be undone: %v.)", err)}, failed
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -65,6 +66,48 @@ func TestFilesAndNotesAreOneHistory(t *testing.T) {
 	}
 	if o := s.succeeds("list-changes", `:COUNT 2`); !strings.Contains(o.Text, "(a-4)") || strings.Contains(o.Text, "(a-2)") || !o.Truncated {
 		t.Errorf("listed\n%s", o.Text)
+	}
+}
+
+// What else changes in the memex while a command runs there is not the command's, to
+// take back or to label; what it changes in the same files is.
+func TestACommandIsNotBlamedForWhatOthersDoMeanwhile(t *testing.T) {
+	sandboxed(t)
+	s := open(t, act.Web{})
+	s.write("memex/mixed.org", "* One\n")
+	must(t, s.memory.Refresh(t.Context()))
+	permit, ctx := s.permit("shell", `:CMD "echo mine > mine.txt; echo '* Two' >> mixed.org; touch begun; until test -e go; do sleep 0.01; done"`), s.step()
+	ended := make(chan act.Outcome)
+	go func() {
+		o, err := s.table.Do(ctx, permit)
+		if err != nil {
+			t.Error(err)
+		}
+		ended <- o
+	}()
+	for range 3000 {
+		if _, err := os.Lstat(s.path("memex/begun")); err == nil {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	s.succeeds("capture", `:TITLE "buy a lamp"`)
+	s.succeeds("org-edit", `:HEADING "Order seeds" :TODO "DONE"`)
+	s.succeeds("org-edit", `:HEADING "Order seeds" :TITLE "Order"`)
+	s.succeeds("write-file", `:FILEPATH "other.txt" :CONTENT "not the command's"`)
+	must(t, s.memory.Refresh(t.Context()))
+	s.succeeds("org-edit", `:HEADING "Two" :TODO "DONE"`)
+	s.write("memex/go", "")
+	o := <-ended
+	for i := range o.Changed {
+		o.Changed[i] = strings.TrimPrefix(o.Changed[i], s.memex+"/")
+	}
+	if got := strings.Join(o.Changed, " "); !o.OK || got != "begun go mine.txt mixed.org" {
+		t.Errorf("%s\nthe command changed %s", o.Text, got)
+	}
+	s.succeeds("undo", `:OF "a-1"`)
+	if tree := s.tree(); strings.Contains(tree, "mine.txt") || !strings.Contains(tree, "buy a lamp") || !strings.Contains(tree, "other.txt") || !strings.Contains(tree, "DONE Order") {
+		t.Errorf("the command was taken back, and there is\n%s", tree)
 	}
 }
 

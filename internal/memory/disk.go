@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync/atomic"
 )
 
@@ -228,6 +229,15 @@ var tempCount atomic.Uint64
 func tempName(name string) string {
 	n := strconv.Itoa(os.Getpid()) + "-" + strconv.FormatUint(tempCount.Add(1), 10)
 	return filepath.Join(filepath.Dir(name), tempPrefix+filepath.Base(name)+"-"+n+tempSuffix)
+}
+
+// isTemp reports whether this process has given out a name by [tempName].
+func isTemp(name string) bool {
+	rest, ok := strings.CutPrefix(filepath.Base(name), tempPrefix)
+	rest, ours := strings.CutSuffix(rest, tempSuffix)
+	i := strings.LastIndexByte(rest, '-')
+	n, err := strconv.ParseUint(rest[i+1:], 10, 64)
+	return ok && ours && i > 0 && err == nil && n <= tempCount.Load() && strings.HasSuffix(rest[:i], "-"+strconv.Itoa(os.Getpid()))
 }
 
 // writeTemp writes a durable temporary file next to name.

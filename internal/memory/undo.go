@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -44,6 +45,71 @@ func (s *Store) Since(seq uint64) []Op {
 		out = append(out, *op)
 	}
 	return out
+}
+
+// Last is the number of the last operation, 0 when there was none.
+func (s *Store) Last() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.hist.ops); n > 0 {
+		return s.hist.ops[n-1].Seq
+	}
+	return 0
+}
+
+// Wrote reports whether the store's own operations after a number, and nobody else's,
+// made one text of a file into another; nil is no file. What it writes a text into
+// before that gets its name is its own in any case.
+func (s *Store) Wrote(since uint64, abs string, texts func() (before, after []byte, err error)) bool {
+	rel, err := filepath.Rel(s.root, abs)
+	if err != nil || !filepath.IsLocal(rel) {
+		return false
+	}
+	if isTemp(rel) {
+		return true
+	}
+	ops := slices.DeleteFunc(s.Since(since), func(op Op) bool { return !op.wrote() || op.file(rel) == nil })
+	if len(ops) == 0 {
+		return false
+	}
+	before, after, err := texts()
+	if err != nil {
+		return false
+	}
+	at := sumOrNone(before)
+	for _, op := range ops {
+		if f := op.file(rel); f.Before == at {
+			at = f.After
+		}
+	}
+	return at == sumOrNone(after)
+}
+
+// wrote reports whether the store itself wrote the files of an operation.
+func (op Op) wrote() bool {
+	switch op.Kind {
+	case OpEdit, OpUndo, OpRedo, opImport, opShown:
+		return true
+	default:
+		return false
+	}
+}
+
+// file is what an operation did to a file, nil if nothing.
+func (op Op) file(rel string) *FileChange {
+	i := slices.IndexFunc(op.Files, func(f FileChange) bool { return f.Path == rel })
+	if i < 0 {
+		return nil
+	}
+	return &op.Files[i]
+}
+
+// sumOrNone is a file's hash, zero if there is none.
+func sumOrNone(text []byte) Hash {
+	if text == nil {
+		return Hash{}
+	}
+	return sumFile(text)
 }
 
 // Operation returns one operation with its texts.

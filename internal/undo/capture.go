@@ -30,8 +30,9 @@ type manifest struct {
 }
 
 // Begin captures the scopes. When it returns, what they hold is on disk, and
-// the change may be made. Captures may overlap in time; both then record what
-// happened to a path they share.
+// the change may be made. Captures may overlap in time: what one of named paths
+// records, one of whole directories leaves to it; else both record what happened to a
+// path they share.
 func (s *Store) Begin(label, group string, scopes ...Scope) (*Capture, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -212,19 +213,23 @@ func (w *walk) add(p string) error {
 	return nil
 }
 
-// Commit compares the scopes with how they were and keeps what changed. When
-// nothing did, the entry has ID 0 and is not remembered.
-func (c *Capture) Commit() (Entry, error) {
+// A Claim reports whether a change is somebody else's, who remembers it too: texts
+// are the file's before and after, nil where there was none.
+type Claim func(abs string, texts func() (before, after []byte, err error)) bool
+
+// Commit compares the scopes with how they were and keeps what changed and nobody
+// claims. When nothing did, the entry has ID 0 and is not remembered.
+func (c *Capture) Commit(claims ...Claim) (Entry, error) {
 	s := c.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.open[c.id] {
 		return Entry{}, fmt.Errorf("capture %d has already ended", c.id)
 	}
-	return c.commitLocked(false)
+	return c.commitLocked(false, claims)
 }
 
-func (c *Capture) commitLocked(interrupted bool) (Entry, error) {
+func (c *Capture) commitLocked(interrupted bool, claims []Claim) (Entry, error) {
 	s := c.store
 	after, err := s.scan(c.manifest.Scopes, c.manifest.Before)
 	if err != nil {
@@ -234,12 +239,16 @@ func (c *Capture) commitLocked(interrupted bool) (Entry, error) {
 	for i, sc := range c.manifest.Scopes {
 		e.compare(sc.Root, c.manifest.Before[i], after[i])
 	}
+	if err := s.flush(); err != nil {
+		return Entry{}, fmt.Errorf("undo store: %w", err)
+	}
+	e.named = !slices.ContainsFunc(c.manifest.Scopes, func(sc Scope) bool { return len(sc.Paths) == 0 })
+	e.Changes = slices.DeleteFunc(e.Changes, func(ch Change) bool {
+		return !e.named && s.recordedSince(c.id, ch) || s.claimed(ch, claims)
+	})
 	if len(e.Changes) == 0 && len(e.Lost) == 0 {
 		c.endLocked()
 		return Entry{}, nil
-	}
-	if err := s.flush(); err != nil {
-		return Entry{}, fmt.Errorf("undo store: %w", err)
 	}
 	if err := writeRecord(s.entryPath(e.ID), e); err != nil {
 		return Entry{}, fmt.Errorf("undo store: %w", err)
@@ -247,6 +256,48 @@ func (c *Capture) commitLocked(interrupted bool) (Entry, error) {
 	s.entries[e.ID] = &e
 	c.endLocked()
 	return e, s.pruneLocked()
+}
+
+// recordedSince reports whether captures of named paths, begun after the given one,
+// account for a change.
+func (s *Store) recordedSince(id uint64, c Change) bool {
+	at := c.Before
+	for n := id + 1; n < s.next; n++ {
+		e := s.entries[n]
+		if e == nil || !e.named {
+			continue
+		}
+		for _, o := range e.Changes {
+			if o.Abs() == c.Abs() && o.Before == at {
+				at = o.After
+			}
+		}
+	}
+	return at == c.After
+}
+
+// claimed reports whether somebody else remembers a change of a file.
+func (s *Store) claimed(c Change, claims []Claim) bool {
+	if !c.Before.isText() || !c.After.isText() {
+		return false
+	}
+	texts := func() (before, after []byte, err error) {
+		before, err1 := s.text(c.Before)
+		after, err2 := s.text(c.After)
+		return before, after, errors.Join(err1, err2)
+	}
+	return slices.ContainsFunc(claims, func(claim Claim) bool { return claim != nil && claim(c.Abs(), texts) })
+}
+
+// isText reports whether an image is all there is to know of a file.
+func (im Image) isText() bool { return im.Kind == File || im.Kind == Absent }
+
+// text is what a file has in an image, nil where there is none.
+func (s *Store) text(im Image) ([]byte, error) {
+	if im.Kind == Absent {
+		return nil, nil
+	}
+	return os.ReadFile(s.blobPath(im.Blob))
 }
 
 // compare adds what differs below root.

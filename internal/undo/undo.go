@@ -129,6 +129,8 @@ type Entry struct {
 	// Interrupted marks an entry made by Open after a crash: its changes
 	// may include what others did meanwhile.
 	Interrupted bool
+
+	named bool // its scopes name their paths, so that its changes are surely its own
 }
 
 // Change is one path and how it looked on either side.
@@ -330,7 +332,7 @@ func (s *Store) adoptPending() error {
 			_ = os.Remove(s.pendingPath(id)) // the entry was written, only this was left
 			continue
 		}
-		if _, err := c.commitLocked(true); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if _, err := c.commitLocked(true, nil); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
