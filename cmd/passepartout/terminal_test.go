@@ -1,10 +1,12 @@
 package main_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,11 +53,39 @@ func holdTerminal(t *testing.T, env ...string) *terminal {
 	}
 	x := &terminal{T: t, dir: dir, looks: 2400, env: append([]string{"LANG=C.UTF-8", "TERM=tmux-256color", "COLORTERM=truecolor"}, env...)}
 	t.Cleanup(func() {
-		_ = x.tmux("kill-server").Run() // it may be gone already
+		x.close()
 		stopDaemon(x.lock())
 		os.RemoveAll(dir)
 	})
 	return x
+}
+
+// close ends what runs in the terminal and waits for it: a client that has not ended yet
+// would start the daemon again that the test is about to stop.
+func (x *terminal) close() {
+	panes, _ := x.tmux("list-panes", "-a", "-F", "#{pane_pid}").Output()
+	if x.tmux("kill-server").Run() != nil {
+		return // it is gone already
+	}
+	for _, pane := range strings.Fields(string(panes)) {
+		for range 1000 {
+			if !sessionLives(pane) {
+				break
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+}
+
+// sessionLives reports whether a process is left in a session of the system's, as far as
+// it tells.
+func sessionLives(id string) bool {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	return slices.ContainsFunc(stats, func(name string) bool {
+		raw, err := os.ReadFile(name)
+		f := strings.Fields(string(raw[bytes.LastIndexByte(raw, ')')+1:])) // state, parent, group, session
+		return err == nil && len(f) > 3 && f[3] == id && f[0] != "Z"
+	})
 }
 
 // newEmacs is a terminal with a real Emacs in it, whose client talks to the daemon of
