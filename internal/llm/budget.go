@@ -62,8 +62,16 @@ func ParsePrice(s string) (model string, p Price, err error) {
 	return model, p, nil
 }
 
+// believable is the usage without what no exchange can have taken: a provider that
+// counts below nothing would give money back, and lift a cap by it.
+func (u Usage) believable() Usage {
+	clamp := func(n int) int { return min(max(n, 0), 1<<30) }
+	return Usage{In: clamp(u.In), Cached: clamp(u.Cached), Stored: clamp(u.Stored), Out: clamp(u.Out)}
+}
+
 // of is what an exchange costs, rounded up.
 func (p Price) of(u Usage) USD {
+	u = u.believable()
 	fresh := max(0, u.In-u.Cached-u.Stored)
 	perToken := float64(fresh)*p.In + float64(u.Cached)*p.Cached + float64(u.Stored)*p.Stored + float64(u.Out)*p.Out
 	return USD(math.Ceil(perToken * float64(dollar) / 1e6))

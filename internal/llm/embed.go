@@ -155,10 +155,11 @@ func (m *Embedder) paid(ctx context.Context, texts []string) ([][]float32, error
 		if used = 0; e.Sent {
 			used = most.In
 		}
-	} else if used == 0 {
+	} else if used <= 0 {
 		used = most.In
 	}
-	m.e.ledger.settle(h, Usage{In: used}, m.price.of(Usage{In: used}), class)
+	took := Usage{In: used}.believable()
+	m.e.ledger.settle(h, took, m.price.of(took), class)
 	return v, m.clean(err)
 }
 

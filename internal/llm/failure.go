@@ -235,17 +235,19 @@ func streamClass(kind, message string) Class {
 	return classServer
 }
 
-// retryAfter reads when a provider wants to be asked again.
+// retryAfter reads when a provider wants to be asked again, at the latest after a
+// day: whoever says more is mistaken.
 func retryAfter(h http.Header, now time.Time) time.Duration {
+	const most = 24 * time.Hour
 	if ms, err := strconv.Atoi(h.Get("retry-after-ms")); err == nil && ms > 0 {
-		return time.Duration(ms) * time.Millisecond
+		return time.Duration(min(ms, int(most/time.Millisecond))) * time.Millisecond
 	}
 	v := h.Get("retry-after")
 	if s, err := strconv.Atoi(v); err == nil && s > 0 {
-		return time.Duration(min(s, 24*60*60)) * time.Second
+		return time.Duration(min(s, int(most/time.Second))) * time.Second
 	}
 	if at, err := http.ParseTime(v); err == nil && at.After(now) {
-		return at.Sub(now)
+		return min(at.Sub(now), most)
 	}
 	return 0
 }

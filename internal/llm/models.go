@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -180,7 +181,7 @@ func (e *Engine) wire(p Provider, name string) wire {
 	if p.Name == "openrouter" {
 		h["X-Title"] = "Passepartout"
 	}
-	return wire{client: e.client, base: p.Base, header: h, name: name, timeout: e.o.Timeout, stall: e.o.Stall, now: e.o.Now, box: &toolbox{}}
+	return wire{client: e.client, base: p.Base, header: h, key: p.Key, name: name, timeout: e.o.Timeout, stall: e.o.Stall, now: e.o.Now, box: &toolbox{}}
 }
 
 // A ModelInfo is one model somebody offers.
@@ -324,7 +325,7 @@ func (e *Engine) list(ctx context.Context, p Provider) ([]ModelInfo, error) {
 	for _, d := range l.Data {
 		m := e.model(p, d.ID, max(d.Window, d.Meta.Train))
 		if in, err := strconv.ParseFloat(d.Pricing.Prompt, 64); err == nil && in >= 0 && !m.Priced {
-			if o, err := strconv.ParseFloat(d.Pricing.Completion, 64); err == nil {
+			if o, err := strconv.ParseFloat(d.Pricing.Completion, 64); err == nil && o >= 0 && !math.IsInf(in+o, 0) {
 				m.Price, m.Priced = Price{In: in * 1e6, Cached: in * 1e6, Stored: in * 1e6, Out: o * 1e6}, true
 			}
 		}
