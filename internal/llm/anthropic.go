@@ -131,7 +131,7 @@ func (c *anthropic) event(a *answer, data []byte) error {
 		if e.Error == nil {
 			return c.fail(classServer, true, "an error without a reason")
 		}
-		return c.fail(streamClass(e.Error.kind(), e.Error.Message), true, "%s", short(e.Error.Message))
+		return c.fail(streamClass(e.Error.kind(), e.Error.Message), true, "%s", c.short(e.Error.Message))
 	}
 	return nil
 }

@@ -190,7 +190,7 @@ func unrefused() string { return "" }
 func (w *wire) check(a *answer, refusal string) error {
 	switch {
 	case refusal != "":
-		return w.fail(classRefused, true, "%s", short(refusal))
+		return w.fail(classRefused, true, "%s", w.short(refusal))
 	case !a.ended:
 		return errEarly
 	}
@@ -216,7 +216,7 @@ func (c *chat) event(a *answer, refusal *strings.Builder, data []byte) error {
 		return fmt.Errorf("%w: %w", errFormat, err)
 	}
 	if k.Error != nil {
-		return c.fail(streamClass(k.Error.kind(), k.Error.Message), true, "%s", short(k.Error.Message))
+		return c.fail(streamClass(k.Error.kind(), k.Error.Message), true, "%s", c.short(k.Error.Message))
 	}
 	if u := k.Usage; u != nil {
 		a.usage = Usage{In: u.Prompt, Cached: max(u.Details.Cached, u.DeepSeekHit), Out: u.Completion}

@@ -388,6 +388,7 @@ func (e *Engine) once(ctx context.Context, c candidate, req Request, sink func(s
 	}
 	r, err := Guard(ctx, c.backend, req, count)
 	if err == nil {
+		r.Usage = r.Usage.believable()
 		if r.Usage == (Usage{}) {
 			r.Usage = Usage{In: most.In, Out: Tokens(r.Text)}
 		}

@@ -99,6 +99,53 @@ func TestAServerElsewhereIsNotLocalWhateverItsName(t *testing.T) {
 	}
 }
 
+func TestANameThatLeadsHereTodayIsNotLocal(t *testing.T) {
+	for _, host := range []string{"ollama.localtest.me", "x.lvh.me", "127.0.0.1.nip.io"} {
+		w := newWorld(t)
+		e := w.engine(llm.Options{Providers: []llm.Provider{{Name: "ollama", Base: "https://" + host, Model: "test"}}, Cascade: []string{"ollama"}})
+		req := hello()
+		req.Private = true
+		if _, err := e.Complete(ctxFor(t), req, nil); class(err) != "private" || len(w.requests()) > 0 {
+			t.Errorf("%s: %v, and %d requests were sent", host, err, len(w.requests()))
+		}
+		if _, err := llm.New(llm.Options{Providers: []llm.Provider{{Name: "ollama", Base: "http://" + host, Key: "k"}}}); err == nil {
+			t.Errorf("a key would be sent to http://%s", host)
+		}
+	}
+}
+
+func TestAProviderThatRepeatsTheKeyIsNotQuoted(t *testing.T) {
+	const key = "not-in-the-vault-5e8f1c"
+	w := newWorld(t)
+	says := strings.Repeat("x ", 140) + "the key " + key + " is wrong"
+	w.handle("api.groq.com/openai/v1/models", status(401, `{"error":{"message":"`+says+`"}}`))
+	w.handle("api.groq.com/openai/v1/chat/completions", say("text/event-stream", "data: {\"error\":{\"message\":\""+says+"\"}}\n\n"))
+	e := w.engine(llm.Options{Providers: []llm.Provider{{Name: "groq", Key: key, Model: "test"}}, Cascade: []string{"groq"}})
+	_, err := e.Complete(ctxFor(t), hello(), nil)
+	said := fmt.Sprint(err)
+	for _, c := range e.Catalogs(ctxFor(t), true) {
+		said += fmt.Sprint(c.Err)
+	}
+	if strings.Contains(said, "not-in") || strings.Count(said, "the key") < 2 {
+		t.Errorf("the errors are %s", said)
+	}
+}
+
+func TestAProviderCannotCountMoneyBack(t *testing.T) {
+	w := newWorld(t)
+	chatFake.install(w, chatFake.stream(strings.ReplaceAll(chatFake.answer("fine"), `"completion_tokens":7`, `"completion_tokens":-1000000`)))
+	ledger := llm.NewLedger(llm.Caps{}, nil, nil)
+	e := w.engineFor(chatFake, func(o *llm.Options) {
+		o.Ledger, o.Prices = ledger, map[string]llm.Price{"groq/test": {In: 1, Out: 10}}
+	})
+	if _, err := e.Complete(ctxFor(t), hello(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if day, _ := ledger.Spent(time.Now()); day < 0 {
+		t.Errorf("today cost %v", day)
+	}
+}
+
 func TestINV12NoCredentialIsInAnyRequest(t *testing.T) {
 	token := "ghp_" + "9fK2xQ7LmW4vB8nZ3t" + "R6yH1cD5gJ0sPaEuTq"
 	scanner := secret.Default().WithValues(map[string]string{"mail": "correct-horse-battery"})

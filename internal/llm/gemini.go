@@ -100,9 +100,9 @@ func (c *gemini) event(a *answer, data []byte) error {
 	}
 	switch {
 	case k.Error != nil:
-		return c.fail(streamClass(k.Error.kind(), k.Error.Message), true, "%s", short(k.Error.Message))
+		return c.fail(streamClass(k.Error.kind(), k.Error.Message), true, "%s", c.short(k.Error.Message))
 	case k.PromptFeedback.BlockReason != "":
-		return c.fail(classRefused, true, "the prompt was blocked: %s", short(k.PromptFeedback.BlockReason))
+		return c.fail(classRefused, true, "the prompt was blocked: %s", c.short(k.PromptFeedback.BlockReason))
 	}
 	if u := k.Usage; u != nil {
 		a.usage = Usage{In: u.Prompt, Cached: u.Cached, Out: u.Answer + u.Thoughts}
@@ -139,7 +139,7 @@ func (c *gemini) stopped(a *answer, reason string) error {
 	case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS":
 		return c.fail(classMalformed, true, "the model's call could not be read: %s", reason)
 	default: // SAFETY, RECITATION, LANGUAGE, BLOCKLIST, PROHIBITED_CONTENT, SPII, OTHER, and what is new
-		return c.fail(classRefused, true, "the provider stopped the answer: %s", short(reason))
+		return c.fail(classRefused, true, "the provider stopped the answer: %s", c.short(reason))
 	}
 	return nil
 }

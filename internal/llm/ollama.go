@@ -191,7 +191,7 @@ func (c *ollama) line(a *answer, line []byte) error {
 		return fmt.Errorf("%w: %w", errFormat, err)
 	}
 	if k.Error != "" {
-		return c.fail(streamClass("", k.Error), true, "%s", short(k.Error))
+		return c.fail(streamClass("", k.Error), true, "%s", c.short(k.Error))
 	}
 	for _, tc := range k.Message.ToolCalls {
 		p := a.call(fmt.Sprint(len(a.calls)))

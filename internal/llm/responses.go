@@ -120,11 +120,11 @@ func (c *responses) event(a *answer, refusal *strings.Builder, data []byte) erro
 		return errDone
 	case "response.failed":
 		if x := e.Response.Error; x != nil {
-			return c.fail(streamClass(x.kind(), x.Message), true, "%s", short(x.Message))
+			return c.fail(streamClass(x.kind(), x.Message), true, "%s", c.short(x.Message))
 		}
 		return c.fail(classServer, true, "the response failed without a reason")
 	case "error":
-		return c.fail(streamClass(e.Code, e.Message), true, "%s", short(e.Message))
+		return c.fail(streamClass(e.Code, e.Message), true, "%s", c.short(e.Message))
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -31,6 +32,7 @@ type wire struct {
 	client  *http.Client
 	base    string
 	header  map[string]string
+	key     string // what the header shows; no error may repeat it
 	name    string // "provider/model", for errors
 	timeout time.Duration
 	stall   time.Duration
@@ -44,14 +46,19 @@ func newClient(t http.RoundTripper) *http.Client {
 	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// isLocal reports whether an address is on this machine.
+// isLocal reports whether an address is on this machine. A name that somebody else's
+// name server is asked for is not, even if it leads here today.
 func isLocal(base string) bool {
 	u, err := url.Parse(base)
 	if err != nil {
 		return false
 	}
 	h, err := host.Parse(u.Host)
-	return err == nil && h.Class() == host.Loopback
+	if err != nil || h.Class() != host.Loopback {
+		return false
+	}
+	_, err = netip.ParseAddr(h.Name())
+	return err == nil || h.Name() == "localhost" || strings.HasSuffix(h.Name(), ".localhost")
 }
 
 // checkBase refuses addresses over which a key, or on the public network a prompt,
@@ -178,7 +185,7 @@ var errFormat = errors.New("the answer is not in the expected form")
 // status is the failure an HTTP status stands for.
 func (w *wire) status(resp *http.Response) error {
 	raw, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // what came of it is enough
-	e := w.fail(classify(resp.StatusCode, string(raw)), false, "%s: %s", resp.Status, message(raw))
+	e := w.fail(classify(resp.StatusCode, string(raw)), false, "%s: %s", w.short(resp.Status), w.short(message(raw)))
 	e.After = retryAfter(resp.Header, w.now())
 	return e
 }
@@ -204,12 +211,16 @@ func message(raw []byte) string {
 			text = body.Message
 		}
 	}
-	return short(text)
+	return text
 }
 
-// short is text fit for one line of an error.
-func short(s string) string {
-	const most = 300
+// short is what a provider said, fit for one line of an error: without the key,
+// which some repeat to say that it is wrong.
+func (w *wire) short(s string) string {
+	const most, leastKey = 300, 8 // no key is shorter, and every text holds a letter
+	if len(w.key) >= leastKey {
+		s = strings.ReplaceAll(s, w.key, "[the key]")
+	}
 	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "")), " ")
 	if len(s) > most {
 		s = strings.ToValidUTF8(s[:most], "") + "…"
