@@ -62,6 +62,9 @@ func BenchmarkOverheadOfATurn(b *testing.B) {
 		p.request(say("main", fmt.Sprintf("question %d %s", i, strings.Repeat("with a few more words ", 20))))
 	}
 	settle(b)
+	for i := range 200 { // until what they need is allocated and touched
+		p.request(say("main", fmt.Sprintf("a further question %d", i)))
+	}
 	*seen = prefixes{last: seen.last}
 	var took []time.Duration
 	before := processorTime(b)
