@@ -224,3 +224,44 @@ func TestCallersWaitWhenTheDiskFallsBehind(t *testing.T) {
 		t.Errorf("Verify = %+v, %v", s, err)
 	}
 }
+
+// TestASegmentEmptiedBetweenTwoIsDamage: the entry after it would be taken at its word
+// about the one before, and the journal opened and written on.
+func TestASegmentEmptiedBetweenTwoIsDamage(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "journal")
+	j, _, err := journal.Open(dir, journal.Options{SegmentBytes: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 4 {
+		if _, err := j.Append(sexp.P(sexp.Keyword("N"), i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	n, err := journal.Segments(dir)
+	if err != nil || n < 3 {
+		t.Fatalf("%d segments, %v: want some", n, err)
+	}
+	name := fmt.Sprintf("%06d.journal", n-1)
+	if err := os.Truncate(filepath.Join(dir, name), 0); err != nil {
+		t.Fatal(err)
+	}
+	var broken *journal.BrokenError
+	if j, _, err := journal.Open(dir, journal.Options{}); !errors.As(err, &broken) || broken.Segment != name {
+		if err == nil {
+			_ = j.Close()
+		}
+		t.Errorf("Open: %v, want damage in %s", err, name)
+	}
+	if _, err := journal.Verify(dir); !errors.As(err, &broken) {
+		t.Errorf("Verify: %v, want damage", err)
+	}
+	r := journal.ReadFrom(dir, n-1)
+	defer r.Close()
+	if l, err := r.Next(); !errors.As(err, &broken) {
+		t.Errorf("ReadFrom: entry %d, %v, want damage", l.Seq, err)
+	}
+}

@@ -106,8 +106,12 @@ func (c *cursor) open() error {
 	return nil
 }
 
-// advance goes on to the next segment.
+// advance goes on to the next segment. One that was finished holds an entry at
+// least; without any, nothing would say what the next must go on from.
 func (c *cursor) advance() error {
+	if c.line == 0 {
+		return &BrokenError{Segment: segmentName(c.number), Err: errors.New("holds no entry, and this is not the last segment")}
+	}
 	if err := c.close(); err != nil {
 		return err
 	}
