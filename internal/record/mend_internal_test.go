@@ -43,3 +43,26 @@ func TestAFileThatFoundNoRoomGoesOnAfterItsLastWholeRecord(t *testing.T) {
 		}
 	}
 }
+
+// TestAFileThatWasReplacedByHalfTakesNothingMore: what is appended to the old file,
+// which has no name any more, would be lost.
+func TestAFileThatWasReplacedByHalfTakesNothingMore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.log")
+	f, err := Create(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.syncDir = func(string) error { return syscall.ENOSPC }
+	if err := f.Replace([]sexp.Plist{sexp.P(sexp.Keyword("N"), 1)}); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("Replace: %v", err)
+	}
+	if err := f.Append(true, sexp.P(sexp.Keyword("N"), 2)); err == nil {
+		n := 0
+		if err := Read(path, func(sexp.Plist) error { n++; return nil }); err != nil || n != 2 {
+			t.Errorf("two records were accepted, and %d are there, %v", n, err)
+		}
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -151,6 +151,8 @@ type File struct {
 	size   int64
 	synced int64 // how much of it is known to be on the disk
 	fault  error
+
+	syncDir func(string) error // set by tests, to make a disk fail
 }
 
 // Create puts a new file with these records in the place of what is at path, and makes
@@ -175,11 +177,18 @@ func (f *File) Replace(records []sexp.Plist) error {
 	if err = errors.Join(err, fresh.Sync()); err == nil {
 		err = os.Rename(fresh.Name(), f.path)
 	}
-	if err == nil {
-		err = durable.SyncDir(filepath.Dir(f.path))
-	}
 	if err != nil {
 		return errors.Join(err, fresh.Close(), os.Remove(fresh.Name()))
+	}
+	syncDir := f.syncDir
+	if syncDir == nil {
+		syncDir = durable.SyncDir
+	}
+	if err := syncDir(filepath.Dir(f.path)); err != nil {
+		// The old file has no name any more, and that of the new one may not last. This
+		// is nothing to mend, whatever the reason, so it is not wrapped.
+		f.fault = fmt.Errorf("%s cannot be written: its directory failed: %s", f.path, err.Error())
+		return errors.Join(err, fresh.Close())
 	}
 	if f.file != nil {
 		err = f.file.Close()
