@@ -266,6 +266,10 @@ func (l *loader) file(read ReadFunc) {
 			l.raw[e.key] = rawValue{e.value, e.origin}
 		}
 	}
+	if mode.Perm()&0o002 != 0 {
+		l.errs = append(l.errs, fmt.Errorf("settings file %s has mode %04o: want one that others cannot write, since it says what commands may reach (chmod 600 %s)",
+			name, mode.Perm(), name))
+	}
 	if holds != "" && mode.Perm()&0o077 != 0 {
 		l.errs = append(l.errs, fmt.Errorf("settings file %s holds %s and has mode %04o: want 0600, for its owner alone (chmod 600 %s)",
 			name, holds, mode.Perm(), name))

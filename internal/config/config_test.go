@@ -202,6 +202,9 @@ func TestAFileWithSecretsMustBeForItsOwnerAlone(t *testing.T) {
 		{secret, 0o604, false},
 		{secret, 0o644, false},
 		{plain, 0o644, true},
+		{plain, 0o664, true},
+		{plain, 0o646, false},
+		{plain, 0o666, false},
 	} {
 		_, err := config.Load(environ, reading(tt.text, tt.mode))
 		if (err == nil) != tt.ok {
