@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -228,36 +229,35 @@ func (a *app) respond(ctx context.Context, token string, decision, scope sexp.Ke
 		return err
 	}
 	defer c.close()
-	var early *proto.Message
+	ends := map[string]proto.Message{} // of turns that were quicker than the answer to us
 	r, err := c.exchange(proto.Message{Kind: proto.Request, Payload: sexp.P(
 		sexp.Keyword("ACTION"), sexp.Keyword("HITL-RESPOND"), sexp.Keyword("TOKEN"), token,
 		sexp.Keyword("DECISION"), decision, sexp.Keyword("SCOPE"), scope, sexp.Keyword("REASON"), reason)}, func(m proto.Message) {
 		if m.Kind == proto.Response {
-			early = &m // the turn was quicker than the answer to us
+			ends[m.Meta.Text("TURN")] = m
 		}
 	})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(a.errw, printable(r.Payload.Text("TEXT")))
 	if code := codeOf(r); code != exitOK {
-		return &exitError{code: code}
+		return &exitError{code, errors.New(printable(r.Payload.Text("TEXT")))}
 	}
-	for early == nil {
-		m, err := c.Receive()
-		if err != nil {
+	fmt.Fprintln(a.errw, printable(r.Payload.Text("TEXT")))
+	turn := r.Payload.Text("TURN") // others of its session may end meanwhile
+	end, ended := ends[turn]
+	for !ended {
+		if end, err = c.Receive(); err != nil {
 			return fmt.Errorf("the daemon hung up before the action ended: %w", err)
 		}
-		if m.Kind == proto.Response {
-			early = &m
-		}
+		ended = end.Kind == proto.Response && end.Meta.Text("TURN") == turn
 	}
 	if a.json {
-		err = a.printJSON(answerJSON(*early, nil))
+		err = a.printJSON(answerJSON(end, nil))
 	} else {
-		_, err = fmt.Fprintln(a.out, printable(early.Payload.Text("TEXT")))
+		_, err = fmt.Fprintln(a.out, printable(end.Payload.Text("TEXT")))
 	}
-	if code := codeOf(*early); err == nil && decision == "APPROVED" && code != exitOK {
+	if code := codeOf(end); err == nil && decision == "APPROVED" && code != exitOK {
 		return &exitError{code: code} // it was approved, and yet not done
 	}
 	return err

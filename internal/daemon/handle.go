@@ -171,7 +171,8 @@ func (d *Daemon) answerQuestion(c *conn, m proto.Message) {
 		c.fail(m, "approval.scope", ":SCOPE: "+err.Error())
 		return
 	}
-	if p, ok := d.plans.Get(token); ok && !p.State.Ended() {
+	p, ok := d.plans.Get(token)
+	if ok && !p.State.Ended() {
 		d.hub.join(c, p.Session) // who answers wants to see what follows
 	}
 	text, err := d.agent.Answer(token, flight.Answer{Yes: yes, Scope: scope, Reason: m.Payload.Text("REASON"), By: c.origin})
@@ -179,5 +180,5 @@ func (d *Daemon) answerQuestion(c *conn, m proto.Message) {
 		c.fail(m, "approval.refused", err.Error())
 		return
 	}
-	c.answer(m, sexp.P(sexp.Keyword("ACTION"), sexp.Keyword("HITL-RESPOND"), sexp.Keyword("TEXT"), text, sexp.Keyword("STATUS"), sexp.Keyword("DONE")))
+	c.answer(m, sexp.P(sexp.Keyword("ACTION"), sexp.Keyword("HITL-RESPOND"), sexp.Keyword("TEXT"), text, sexp.Keyword("TURN"), p.Turn.Text("ID"), sexp.Keyword("STATUS"), sexp.Keyword("DONE")))
 }
