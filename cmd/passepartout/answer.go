@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -37,9 +38,12 @@ func (a *app) tell(ctx context.Context, token, said string) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
+	switch {
+	case a.json:
 		err = a.printJSON(answerJSON(r, nil))
-	} else {
+	case r.Do() == "error": // it was no answer
+		return errors.New(printable(r.Payload.Text("TEXT")))
+	default:
 		_, err = fmt.Fprintln(a.out, printable(r.Payload.Text("TEXT")))
 	}
 	if code := codeOf(r); err == nil && code != exitOK {

@@ -60,10 +60,10 @@ status is 0 for allow, 3 for deny and 4 for ask.`,
 // rowOf makes the row that the command line means.
 func rowOf(words []string, tool string, args []string) (row, error) {
 	if tool == "" {
-		if len(words) == 0 || len(args) > 0 {
+		cmd := strings.Join(words, " ")
+		if strings.TrimSpace(cmd) == "" || len(args) > 0 {
 			return row{}, usageError("want a command, or --tool with its --arg")
 		}
-		cmd := strings.Join(words, " ")
 		return row{Cmd: &cmd}, nil
 	}
 	if len(words) > 0 {

@@ -156,6 +156,9 @@ func (a *app) focus(ctx context.Context, session, op, node string) error {
 		_, err := fmt.Fprintln(a.out, printable(said))
 		return err
 	}
+	if len(spots("STACK"))+len(spots("PINNED")) == 0 {
+		fmt.Fprintln(a.errw, "Nothing is in focus: passepartout focus push NODE")
+	}
 	for _, key := range []sexp.Keyword{"STACK", "PINNED"} {
 		for _, s := range spots(key) {
 			if _, err := fmt.Fprintf(a.out, "%s  %s:%d: %s\n", strings.ToLower(string(key)), printable(s.File), s.Line, printable(s.Title)); err != nil {

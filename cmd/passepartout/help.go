@@ -71,6 +71,16 @@ var examples = map[string]string{
 func (a *app) explain(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd("completion")
+	for _, c := range root.Commands() {
+		if c.Name() == "help" {
+			c.Args = func(_ *cobra.Command, args []string) error {
+				if found, _, err := root.Find(args); err != nil || found == root && len(args) > 0 {
+					return unknownCommand(root, args[0])
+				}
+				return nil
+			}
+		}
+	}
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(c *cobra.Command, args []string) {
 		help(c, args)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -90,6 +91,9 @@ func newLispRunner(a *app, skill string) (*lispRunner, error) {
 
 func (r *lispRunner) load(name string) error {
 	src, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) && strings.HasPrefix(name, "(") {
+		return usageError("there is no file %s: want -e before a form", name)
+	}
 	if err != nil {
 		return err
 	}

@@ -66,7 +66,6 @@ func (a *app) memoryCommand() *cobra.Command {
 		Use:   "memory",
 		Short: "Find things in the memex, see their history, undo what the agent did",
 		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentFlags().StringVar(&m.dir, "memex", "", "the directory of Org files (default MEMEX_DIR)")
 	cmd.AddCommand(

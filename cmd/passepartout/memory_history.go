@@ -39,19 +39,23 @@ func (a *app) memoryHistory(m *memexFlag) *cobra.Command {
 		Use: "history [ID|PATH:LINE]", Short: "List operations, or the versions of one object", Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withMemory(cmd.Context(), *m, false, func(s *memory.Store) error {
-				var out []opJSON
+				out := []opJSON{}
 				if len(args) == 0 {
 					for _, op := range s.History() {
 						out = append(out, opOf(op))
 					}
 				} else {
 					id := memory.ID(args[0])
-					if o, err := lookup(s, args[0]); err == nil {
+					o, missing := lookup(s, args[0])
+					if missing == nil { // else it may be gone by now, and have a history
 						id = o.ID
 					}
 					versions, err := s.Versions(id)
 					if err != nil {
 						return err
+					}
+					if missing != nil && len(versions) == 0 {
+						return missing
 					}
 					for _, v := range versions {
 						j := opOf(v.Op)

@@ -21,7 +21,6 @@ func (a *app) orgCommand() *cobra.Command {
 		Use:   "org",
 		Short: "Read, check, edit and convert Org files",
 		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(a.orgDumpCommand(), a.orgLintCommand(), a.orgConvertCommand(), a.orgEditCommand())
 	return cmd

@@ -42,6 +42,7 @@ type app struct {
 // root builds the command tree.
 func (a *app) root() *cobra.Command {
 	var session string
+	var asksVersion bool
 	root := &cobra.Command{
 		Use:   "passepartout [TEXT…]",
 		Short: "A personal agent: a model proposes, deterministic gates decide",
@@ -56,16 +57,20 @@ a prompt. With input piped in, or words given, it answers on stdout.`,
 		SilenceUsage: true, SilenceErrors: true,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.talk(cmd.Context(), session, args)
+			if asksVersion {
+				return a.version()
+			}
+			return a.talk(cmd, session, args)
 		},
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exitError{exitUsage, err} })
+	root.SetFlagErrorFunc(flagError)
 	flags := root.PersistentFlags()
 	flags.BoolVar(&a.demo, "demo", false, "use a throw-away demo memex when none is configured")
 	flags.BoolVar(&a.noStart, "no-start", false, "do not start the daemon when it is not running")
 	flags.BoolVar(&a.json, "json", false, "print results as JSON")
 	flags.BoolVar(&a.plain, "plain", false, "talk line by line: for screen readers and simple terminals")
 	root.Flags().StringVarP(&session, "session", "s", "", "the conversation to continue (default main)")
+	root.Flags().BoolVar(&asksVersion, "version", false, "print the version of this binary")
 	a.streamFlag(root)
 	a.formatFlag(root)
 	root.AddCommand(
@@ -80,28 +85,17 @@ a prompt. With input piped in, or words given, it answers on stdout.`,
 	a.explain(root)
 	root.SetContext(context.Background())
 	for _, c := range root.Commands() {
-		noteUsage(c)
+		walkCommands(c, noteUsage)
 	}
 	return root
 }
 
-// noteUsage makes wrong arguments exit with the usage code, in every command.
-func noteUsage(c *cobra.Command) {
-	if check := c.Args; check != nil {
-		c.Args = func(cmd *cobra.Command, args []string) error {
-			if err := check(cmd, args); err != nil {
-				return &exitError{exitUsage, fmt.Errorf("%s: %w", cmd.CommandPath(), err)}
-			}
-			return nil
-		}
-	}
-	for _, sub := range c.Commands() {
-		noteUsage(sub)
-	}
-}
-
 // talk is what a bare call does: answer words or piped text, or open a prompt.
-func (a *app) talk(ctx context.Context, session string, words []string) error {
+func (a *app) talk(root *cobra.Command, session string, words []string) error {
+	ctx := root.Context()
+	if name := slippedName(root, words); name != "" {
+		fmt.Fprintf(a.errw, "passepartout: %q is no command, so the agent is asked; did you mean `passepartout %s`?\n", words[0], name)
+	}
 	text, piped, err := a.input(words)
 	if err != nil {
 		return err
@@ -155,15 +149,17 @@ func isTerminal(r any) bool {
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version of this binary", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			v := buildVersion()
-			if a.json {
-				return a.printJSON(v)
-			}
-			_, err := fmt.Fprintf(a.out, "passepartout %s (%s, %s)\n", v["version"], v["revision"], v["go"])
-			return err
-		},
+		RunE: func(*cobra.Command, []string) error { return a.version() },
 	}
+}
+
+func (a *app) version() error {
+	v := buildVersion()
+	if a.json {
+		return a.printJSON(v)
+	}
+	_, err := fmt.Fprintf(a.out, "passepartout %s (%s, %s)\n", v["version"], v["revision"], v["go"])
+	return err
 }
 
 // buildVersion is what the linker knows of this binary.

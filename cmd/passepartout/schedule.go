@@ -106,7 +106,11 @@ func (a *app) scheduleList(ctx context.Context) error {
 		return a.printJSON(out)
 	}
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	for _, j := range append(rows(p, "JOBS"), rows(p, "HOOKS")...) {
+	all := append(rows(p, "JOBS"), rows(p, "HOOKS")...)
+	if len(all) == 0 {
+		fmt.Fprintln(a.errw, "Nothing runs by itself: a heading with a time in system/schedule.org would")
+	}
+	for _, j := range all {
 		when := local(j.Text("NEXT"))
 		if s := j.Text("STATE"); s != "" {
 			when = strings.TrimSpace(s + " " + when)
