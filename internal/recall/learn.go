@@ -19,7 +19,8 @@ const (
 	leastNotes   = 64 // fewer teach nothing
 	rounds       = 3  // of subspace iteration
 	learnSeed    = 0x9E3779B97F4A7C15
-	foldAtOnce   = 4096
+	foldAtOnce   = 1024 // notes, for which the index is locked against changes
+	breath       = 256  // rows, after which others may go first
 	leastInNotes = 2 // a term of one note relates to nothing
 )
 
@@ -232,7 +233,8 @@ func multiply(out matrix, sparse [][]cell, dense matrix) {
 }
 
 // inParallel calls f for 0 to n-1. Each call must write to its own place only, so
-// that the result does not depend on the number of processors.
+// that the result does not depend on the number of processors. Whoever wants to run
+// meanwhile runs first: somebody waits for a turn, nobody for what is learnt.
 func inParallel(n int, f func(i int)) {
 	var wg sync.WaitGroup
 	// Somebody may be waiting for an answer meanwhile: one processor is left to it.
@@ -241,6 +243,7 @@ func inParallel(n int, f func(i int)) {
 		wg.Go(func() {
 			for i := n * w / workers; i < n*(w+1)/workers; i++ {
 				f(i)
+				runtime.Gosched()
 			}
 		})
 	}
@@ -291,6 +294,9 @@ func (a matrix) products() []float64 {
 	inParallel(k, func(i int) {
 		to := g[i*k : i*k+i+1]
 		for r := range a.n {
+			if r%breath == breath-1 {
+				runtime.Gosched()
+			}
 			row := a.v[r*k : r*k+i+1]
 			f := float64(row[i])
 			if f == 0 {
