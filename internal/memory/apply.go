@@ -104,17 +104,18 @@ func (s *Store) rereadLocked(paths []string) error {
 		}
 		st := statOf(fi, time.Now())
 		old := s.diskNode(p)
-		if old != nil && old.stat.same(st) {
+		setup := old != nil && s.setupNow(old) == old.setup
+		if setup && old.stat.same(st) {
 			continue
 		}
-		b, err := os.ReadFile(s.abs(p))
+		b, err := readFile(s.abs(p), s.opt.MaxFile)
 		if err != nil {
 			return fmt.Errorf("%s: %w", p, err)
 		}
-		if old != nil && bytes.Equal(b, old.of.Bytes()) {
+		if setup && bytes.Equal(b, old.of.Bytes()) {
 			continue
 		}
-		cs = append(cs, replacement{p, buildNode(p, s.parse(p, b), st, nil)})
+		cs = append(cs, replacement{p, s.node(p, s.parse(p, b), st, nil)})
 	}
 	return s.absorbLocked(cs)
 }

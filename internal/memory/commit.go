@@ -43,10 +43,11 @@ func (s *Store) commitLocked(op *Op, w *work, r Result, dry bool) (Result, error
 
 // nodeOf is the node a target will be once written.
 func (s *Store) nodeOf(t target, f *org.File) *node {
+	var known *hashes
 	if t.base != nil {
-		return t.base.rebuild(f, fileStat{racy: true})
+		known = carryHashes(t.base, f)
 	}
-	return buildNode(t.path, f, fileStat{racy: true}, nil)
+	return s.node(t.path, f, fileStat{racy: true}, known)
 }
 
 // writeLocked carries out the targets of an operation. was maps identifiers it

@@ -454,3 +454,39 @@ func TestTimeIsTakenFromTheStoresClock(t *testing.T) {
 		t.Errorf("tomorrow of %s: %v %v", noon.Format(time.DateOnly), os, err)
 	}
 }
+
+// TestAPipeIsNotWaitedFor: anybody who may make a file in the memex may make a pipe, and
+// whoever reads one waits for a writer.
+func TestAPipeIsNotWaitedFor(t *testing.T) {
+	f := newFixture(t, map[string]string{"a.org": "#+SETUPFILE: pipe\n* A\n", "b.org": "* B\n"})
+	for _, name := range []string{"pipe", ".memexignore", "c.org"} {
+		if err := syscall.Mkfifo(filepath.Join(f.dir, name), 0o600); err != nil {
+			t.Skip(err)
+		}
+	}
+	s := f.open()
+	if got := slices.Collect(s.View().Files()); !slices.Equal(got, []string{"a.org", "b.org"}) {
+		t.Errorf("files %q", got)
+	}
+	refresh(t, s)
+}
+
+func TestAFileThatGrewBeyondTheLimitIsNotRead(t *testing.T) {
+	f := newFixture(t, map[string]string{"a.org": "* A\n"})
+	o := f.options()
+	o.MaxFile = 1000
+	s, err := memory.Open(t.Context(), f.dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	a := titled(t, s.View(), "A")
+	f.write("a.org", "* A\n"+strings.Repeat("text\n", 1000))
+	if err := setBody(s, a, "x"); !errors.Is(err, memory.ErrTooLarge) {
+		t.Errorf("want ErrTooLarge, found %v", err)
+	}
+	refresh(t, s)
+	if len(s.Problems()) != 1 || s.View().Len() != 1 {
+		t.Errorf("problems %v", s.Problems())
+	}
+}

@@ -3,6 +3,7 @@ package memory
 import (
 	"bytes"
 	"cmp"
+	"hash/fnv"
 	"math"
 	"slices"
 	"strconv"
@@ -32,6 +33,10 @@ type node struct {
 	limit   error  // why the file cannot be edited, or nil
 	veiled  bool   // not even its tags can be read
 	origin  string // what the file says of where its text came from
+
+	setups  []string // setup files by name
+	setup   uint64   // how they were; see setupNow
+	settled uint64   // what their settings, and its own, make of the file
 
 	archived map[int][]string // tags that archived headlines had from where they stood
 }
@@ -113,20 +118,32 @@ func buildNode(p string, of *org.File, st fileStat, known *hashes) *node {
 	n.findStamps()
 	n.findArchived()
 	n.origin = fileOrigin(of)
+	n.findSetups()
 	n.veiled = n.limit != nil && unreadable(src)
 	return n
+}
+
+// findSetups notes which setup files a file has, and what all settings come to.
+func (n *node) findSetups() {
+	for _, k := range n.of.Keywords() {
+		if k.Key == "SETUPFILE" {
+			n.setups = append(n.setups, strings.Trim(k.Value, `"`))
+		}
+	}
+	h := fnv.New64a()
+	for _, list := range [][]string{n.tagSets[0], n.todos, n.of.DoneKeywords()} {
+		for _, s := range list {
+			h.Write([]byte(s)) // a hash never fails to write
+			h.Write([]byte{0})
+		}
+		h.Write([]byte{1})
+	}
+	n.settled = h.Sum64()
 }
 
 // unreadable reports text in which no line can be told from another: the wide
 // characters of UTF-16, or lines that end in a CR alone.
 func unreadable(b []byte) bool { return bytes.IndexByte(b, 0) >= 0 || bytes.IndexByte(b, '\n') < 0 }
-
-// rebuild builds the node of a file that was edited between two offsets of the old
-// text, taking over the hashes of all sections outside.
-func (n *node) rebuild(of *org.File, st fileStat) *node {
-	known := carryHashes(n, of)
-	return buildNode(n.path, of, st, known)
-}
 
 // carryHashes finds the sections that the common prefix and suffix of two versions
 // cover and keeps their hashes; the others are hashed here.

@@ -30,7 +30,7 @@ func (s *Store) ShowBuffer(client, path string, text []byte) error {
 		return fmt.Errorf("%s: %w: %s", p, ErrUnsaved, old.client)
 	}
 	saved := s.diskNode(p)
-	n := buildNode(p, s.parse(p, append([]byte(nil), text...)), fileStat{racy: true}, nil)
+	n := s.node(p, s.parse(p, append([]byte(nil), text...)), fileStat{racy: true}, nil)
 	if saved != nil && saved.sum == n.sum {
 		s.dropLocked(p)
 		return nil

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -55,7 +58,7 @@ type listing struct {
 // list walks the memex and returns every Org file with its stat.
 func (s *Store) list(ctx context.Context) (*listing, error) {
 	l := &listing{files: map[string]fileStat{}, root: s.root, skip: s.opt.State, max: s.opt.MaxFile, now: time.Now()}
-	if b, err := os.ReadFile(filepath.Join(s.root, ignoreFile)); err == nil {
+	if b, err := readFile(filepath.Join(s.root, ignoreFile), s.opt.MaxFile); err == nil {
 		for line := range strings.Lines(string(b)) {
 			if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
 				l.patterns = append(l.patterns, strings.TrimSuffix(line, "/"))
@@ -173,14 +176,21 @@ func statOf(fi fs.FileInfo, now time.Time) fileStat {
 
 // read builds the node of one file, known by hash if the index vouches for it.
 func (s *Store) read(p string, st fileStat, known *hashes) (*node, error) {
-	b, err := os.ReadFile(s.abs(p))
+	b, err := readFile(s.abs(p), s.opt.MaxFile)
 	if err != nil {
 		return nil, err
 	}
 	if int64(len(b)) != st.size {
 		known, st.racy = nil, true // it is being written
 	}
-	return buildNode(p, s.parse(p, b), st, known), nil
+	return s.node(p, s.parse(p, b), st, known), nil
+}
+
+// node builds the node of a file and remembers how its setup files were.
+func (s *Store) node(p string, of *org.File, st fileStat, known *hashes) *node {
+	n := buildNode(p, of, st, known)
+	n.setup = s.setupNow(n)
+	return n
 }
 
 func (s *Store) abs(p string) string { return filepath.Join(s.root, filepath.FromSlash(p)) }
@@ -188,20 +198,90 @@ func (s *Store) abs(p string) string { return filepath.Join(s.root, filepath.Fro
 // parse outlines a file; its #+SETUPFILE lines may name files of the memex.
 func (s *Store) parse(p string, b []byte) *org.File {
 	return org.ParseWith(b, org.Options{Setup: func(name string) ([]byte, bool) {
-		q := path.Join(path.Dir(p), name)
-		if !filepath.IsLocal(filepath.FromSlash(q)) {
+		real, ok := s.setupPath(p, name)
+		if !ok {
 			return nil, false
 		}
-		real, err := filepath.EvalSymlinks(s.abs(q))
-		if err != nil || !within(s.root, real) {
-			return nil, false
-		}
-		if fi, err := os.Stat(real); err != nil || fi.Size() > s.opt.MaxFile {
-			return nil, false
-		}
-		b, err := os.ReadFile(real)
+		b, err := readFile(real, s.opt.MaxFile)
 		return b, err == nil
 	}})
+}
+
+// setupPath is where a setup file really is, if it lies in the memex.
+func (s *Store) setupPath(p, name string) (string, bool) {
+	q := path.Join(path.Dir(p), name)
+	if !filepath.IsLocal(filepath.FromSlash(q)) {
+		return "", false
+	}
+	real, err := filepath.EvalSymlinks(s.abs(q))
+	return real, err == nil && within(s.root, real)
+}
+
+// setupNow tells versions of a file's setup files apart: when they change, its tags
+// and keywords do, though not one byte of it.
+func (s *Store) setupNow(n *node) uint64 {
+	if len(n.setups) == 0 {
+		return 0
+	}
+	h := fnv.New64a()
+	for _, name := range n.setups {
+		fi, err := fs.FileInfo(nil), fs.ErrNotExist
+		if real, ok := s.setupPath(n.path, name); ok {
+			fi, err = os.Stat(real)
+		}
+		if err != nil {
+			fmt.Fprint(h, "none;") // a hash never fails to write
+			continue
+		}
+		fmt.Fprint(h, fi.Size(), fi.ModTime().UnixNano(), inodeOf(fi), ";")
+	}
+	return h.Sum64()
+}
+
+// setupChangedLocked are the files whose setup files are not what they were.
+func (s *Store) setupChangedLocked() []string {
+	var out []string
+	for p := range s.View().Files() {
+		if n := s.diskNode(p); n != nil && s.setupNow(n) != n.setup {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// readFile reads a file of at most so many bytes. What is no file, or became a link
+// or a pipe since it was looked at, is not read: a pipe would be waited for.
+func readFile(name string, most int64) ([]byte, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !fi.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: want a regular file, found %s", name, fi.Mode().Type())
+	}
+	if fi.Size() > most {
+		return nil, fmt.Errorf("%w: %d bytes, limit %d", ErrTooLarge, fi.Size(), most)
+	}
+	b := make([]byte, 0, fi.Size()+1)
+	for {
+		n, err := f.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		switch {
+		case errors.Is(err, io.EOF):
+			return b, nil
+		case err != nil:
+			return nil, err
+		case int64(len(b)) > most:
+			return nil, fmt.Errorf("%w: still growing, limit %d", ErrTooLarge, most)
+		case len(b) == cap(b):
+			b = slices.Grow(b, len(b))
+		}
+	}
 }
 
 // each calls fn for 0 ≤ i < n from a few goroutines and waits for them.

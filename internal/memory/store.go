@@ -369,7 +369,7 @@ func (s *Store) refreshLocked(ctx context.Context) error {
 	s.dirs = l.dirs
 	var stale []string
 	for p, st := range l.files {
-		if n := s.diskNode(p); n == nil || !n.stat.same(st) && !(s.still() && n.stat.looks(st)) {
+		if n := s.diskNode(p); n == nil || !n.stat.same(st) && !(s.still() && n.stat.looks(st)) || s.setupNow(n) != n.setup {
 			stale = append(stale, p)
 		}
 	}

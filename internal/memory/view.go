@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"hash/fnv"
 	"iter"
 	"slices"
 	"strings"
@@ -141,6 +142,26 @@ func cutLine(s string) (string, int, bool) {
 		line = line*10 + int(c-'0')
 	}
 	return s[:i], line, line > 0
+}
+
+// Standings returns what tells, of the object of a file, whether anything its objects
+// have from outside its text changed: settings of a setup file, whether it is private
+// without a tag, and which identifiers written in it belong to another file. Hash
+// tells of the text.
+func (v *View) Standings() func(file Object) uint64 {
+	demoted := map[int32]uint64{}
+	for id, d := range v.ids.demoted {
+		h := fnv.New64a()
+		h.Write([]byte(id)) // a hash never fails to write
+		demoted[d.file] ^= h.Sum64()
+	}
+	return func(file Object) uint64 {
+		standing := file.n.settled ^ demoted[v.byPath.m[file.File]]
+		if v.hides(file.n) {
+			standing = ^standing
+		}
+		return standing
+	}
 }
 
 // All yields every headline, files in path order, headlines in document order.

@@ -242,6 +242,11 @@ func (s *Store) lookLocked(ctx context.Context, b burst) error {
 	if len(known) < len(b.paths) {
 		return s.refreshLocked(ctx) // a new file: ignore rules and limits apply
 	}
+	for _, p := range s.setupChangedLocked() {
+		if !slices.Contains(known, p) {
+			known = append(known, p)
+		}
+	}
 	if err := s.rereadLocked(known); err != nil {
 		return s.refreshLocked(ctx)
 	}

@@ -37,3 +37,30 @@ func TestCatchingUpDoesNotWaitForQuiet(t *testing.T) {
 	}
 	s.CatchUp(t.Context()) // and nobody does any more
 }
+
+// TestASetupFileSpeaksForItsFilesAtOnce: a privacy tag there is one for every file that
+// names it, though not one byte of them changes.
+func TestASetupFileSpeaksForItsFilesAtOnce(t *testing.T) {
+	f := newFixture(t, map[string]string{
+		"a.org": "#+SETUPFILE: sub/common.setup\n* A\n", "b.org": "* B\n", "c.org": "#+SETUPFILE: d.org\n* WAIT C\n", "d.org": "#+TODO: TODO | DONE\n",
+	})
+	s := f.open()
+	if s.Private("a.org") {
+		t.Fatal("private already")
+	}
+	for _, text := range []string{"#+FILETAGS: :@personal:\n", "", "# nothing\n#+FILETAGS: :private:\n"} {
+		f.write("sub/common.setup", text)
+		refresh(t, s)
+		if got, want := s.Private("a.org"), text != ""; got != want || s.Private("b.org") {
+			t.Errorf("%q: private is %v", text, got)
+		}
+	}
+	f.write("d.org", "#+TODO: WAIT | DONE\n")
+	refresh(t, s)
+	if o := titled(t, s.View(), "C"); o.Todo != "WAIT" {
+		t.Errorf("the keyword is %q", o.Todo)
+	}
+	if p := s.Verify(); len(p) > 0 {
+		t.Error(p)
+	}
+}
