@@ -151,3 +151,18 @@ func open(tb testing.TB, dir string) (*memory.Store, *fovea.Mirror) {
 	}
 	return s, m
 }
+
+// remote is an embedder elsewhere that remembers what it was sent.
+type remote struct{ sent []string }
+
+func (*remote) Name() string { return "remote" }
+func (*remote) Local() bool  { return false }
+
+func (r *remote) Embed(_ context.Context, texts []string, _ bool) ([][]float32, error) {
+	r.sent = append(r.sent, texts...)
+	out := make([][]float32, len(texts))
+	for i := range out {
+		out[i] = []float32{1, 2, 3}
+	}
+	return out, nil
+}

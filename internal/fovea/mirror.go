@@ -35,9 +35,10 @@ type Mirror struct {
 
 // mirrored is what the index holds of a file.
 type mirrored struct {
-	hash    memory.Hash
-	ids     []memory.ID
-	targets []memory.ID // of its links
+	hash     memory.Hash
+	standing uint64 // what its objects have from outside it
+	ids      []memory.ID
+	targets  []memory.ID // of its links
 }
 
 // NewMirror returns a mirror that has seen nothing yet. With trigrams indexed it
@@ -79,17 +80,18 @@ func (m *Mirror) question(text string, leave bool) []float32 {
 	return m.feed.Question(context.Background(), text, leave)
 }
 
-// parts are a note's title and text in the view last seen, without its drawers.
-func (m *Mirror) parts(id string) (title, body string) {
+// parts are a note's title and text in the view last seen, without its drawers, and
+// whether they are private there.
+func (m *Mirror) parts(id string) (title, body string, private bool) {
 	v := m.view.Load()
 	if v == nil {
-		return "", ""
+		return "", "", true
 	}
-	o, _ := v.Get(memory.ID(id))
-	if o.ID == "" {
-		return "", ""
+	o, ok := v.Get(memory.ID(id))
+	if !ok {
+		return "", "", true
 	}
-	return o.Title, o.Body()
+	return o.Title, o.Body(), v.PrivateObject(o)
 }
 
 // text is a note's text in the view last seen.
@@ -98,8 +100,8 @@ func (m *Mirror) text(id string) string {
 	if v == nil {
 		return ""
 	}
-	o, _ := v.Get(memory.ID(id))
-	if o.ID == "" {
+	o, ok := v.Get(memory.ID(id))
+	if !ok {
 		return ""
 	}
 	return o.Text()
@@ -123,20 +125,43 @@ func (m *Mirror) Sync(v *memory.View) {
 	m.have.Store(0)
 	m.want.Store(files(v))
 	defer func() { m.have.Store(m.want.Load()) }()
-	gone := []memory.ID{}
+	gone, changed := m.forget(v)
+	for _, now := range changed {
+		m.put(v, now.file, now, begun)
+		m.files[now.file.File] = now.mirrored
+		m.have.Add(1)
+	}
+	for _, id := range gone {
+		if _, still := v.Get(id); !still {
+			m.index.Delete(string(id))
+		}
+	}
+	m.dates.settle() // here, where nobody waits for a context
+}
+
+// A change is a file whose objects are to be read again.
+type change struct {
+	mirrored
+	file memory.Object
+}
+
+// forget unlinks all files that are gone or changed, and returns what was known by
+// them and what is to be read. All of it comes before the first is read: a heading
+// may have moved from any of them to any other.
+func (m *Mirror) forget(v *memory.View) (gone []memory.ID, changed []*change) {
 	there := map[string]bool{}
+	standing := v.Standings()
 	for f := range v.FileObjects() {
 		there[f.File] = true
-		m.have.Add(1)
+		now := mirrored{hash: f.Hash, standing: standing(f)}
 		old, known := m.files[f.File]
-		if known && old.hash == f.Hash {
+		if known && old.hash == now.hash && old.standing == now.standing {
+			m.have.Add(1)
 			continue
 		}
 		gone = append(gone, old.ids...)
 		m.unlink(old)
-		now := mirrored{hash: f.Hash}
-		m.put(v, f, &now, begun)
-		m.files[f.File] = now
+		changed = append(changed, &change{now, f})
 	}
 	for path, old := range m.files {
 		if !there[path] {
@@ -145,13 +170,7 @@ func (m *Mirror) Sync(v *memory.View) {
 			delete(m.files, path)
 		}
 	}
-	for _, id := range gone {
-		if _, still := v.Get(id); !still {
-			m.index.Delete(string(id))
-		}
-	}
-	m.dates.settle() // here, where nobody waits for a context
-	m.fresh = m.fresh[max(len(m.fresh)-mostFresh, 0):]
+	return gone, changed
 }
 
 func files(v *memory.View) (n int64) {
@@ -165,12 +184,13 @@ func files(v *memory.View) (n int64) {
 const mostFresh = 64
 
 // put indexes an object and everything below it.
-func (m *Mirror) put(v *memory.View, o memory.Object, file *mirrored, begun bool) {
+func (m *Mirror) put(v *memory.View, o memory.Object, file *change, begun bool) {
 	if !o.IsFile() || written(o) {
 		d := note(v, o)
 		if begun {
 			if old, known := m.index.Stamp(d.ID); !known || old != d.Stamp {
 				m.fresh = append(slices.DeleteFunc(m.fresh, func(id memory.ID) bool { return id == o.ID }), o.ID)
+				m.fresh = m.fresh[max(len(m.fresh)-mostFresh, 0):]
 			}
 		}
 		file.ids = append(file.ids, o.ID)
@@ -183,7 +203,7 @@ func (m *Mirror) put(v *memory.View, o memory.Object, file *mirrored, begun bool
 }
 
 // relate notes an object's links and its deadline.
-func (m *Mirror) relate(v *memory.View, o memory.Object, body string, file *mirrored) {
+func (m *Mirror) relate(v *memory.View, o memory.Object, body string, file *change) {
 	if strings.Contains(body, "[[id:") || strings.Contains(o.Title, "[[id:") {
 		for _, l := range v.Links(o) {
 			if to := memory.ID(l.Target); to != o.ID && !slices.Contains(m.links[to], o.ID) {

@@ -114,7 +114,9 @@ func (p *page) addBelow(o memory.Object, level, limit int) bool {
 	for c := range o.Children() {
 		left := min(limit-p.used, p.f.Budget-p.used)
 		if left <= 0 || p.full() {
-			p.drop(entry(want{o: c, section: secFocus}), "no room: below the focus, with its siblings")
+			if p.barred(c) == "" {
+				p.drop(entry(want{o: c, section: secFocus}), "no room: below the focus, with its siblings")
+			}
 			return false
 		}
 		if p.barred(c) == "" && !p.add(want{o: c, section: secFocus, form: Full, reason: "below the focus", most: left, below: c.Level - level}) {

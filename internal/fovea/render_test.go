@@ -13,6 +13,7 @@ import (
 	"passepartout/internal/fovea"
 	"passepartout/internal/llm"
 	"passepartout/internal/memory"
+	"passepartout/internal/recall"
 )
 
 func TestContextStaysWithinItsBudgetAndIsTheSameTwice(t *testing.T) {
@@ -262,5 +263,68 @@ func TestAnIndexThatIsDoneHasAllFiles(t *testing.T) {
 	_, m := open(t, dir)
 	if have, want := m.Indexing(); have != 3 || want != 3 {
 		t.Errorf("%d of %d files are said to be indexed, want 3 of 3", have, want)
+	}
+}
+
+// TestADeadlineMovesWithItsTask: to a file that is read before the one it left.
+func TestADeadlineMovesWithItsTask(t *testing.T) {
+	const task = "* TODO Pay\nDEADLINE: <2026-11-16 Mon>\n:PROPERTIES:\n:ID: pay\n:END:\nSee [[id:bill]].\n"
+	dir := t.TempDir()
+	save(t, filepath.Join(dir, "a.org"), "* Bill\n:PROPERTIES:\n:ID: bill\n:END:\n")
+	save(t, filepath.Join(dir, "z.org"), task)
+	s, m := open(t, dir)
+	for _, place := range []string{"a.org", "z.org"} {
+		for name, text := range map[string]string{"a.org": "* Bill\n:PROPERTIES:\n:ID: bill\n:END:\n", "z.org": "* Rest\n"} {
+			if name == place {
+				text += task
+			}
+			save(t, filepath.Join(dir, name), text)
+		}
+		if err := s.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if c := m.Render(s.View(), fovea.Focus{Now: clock}); !strings.Contains(c.Text, "* Due\n- TODO Pay") {
+			t.Errorf("in %s: not due:\n%s", place, c.Text)
+		}
+	}
+}
+
+// TestNothingPrivateIsSentForAnIdentifierItShares: which file an identifier leads to, and
+// whether a file is secluded, changes without a byte of the file.
+func TestNothingPrivateIsSentForAnIdentifierItShares(t *testing.T) {
+	const id = ":PROPERTIES:\n:ID: dup\n:END:\n"
+	dir := t.TempDir()
+	save(t, filepath.Join(dir, "a.org"), "* Open\n"+id+"Nothing to hide here.\n")
+	save(t, filepath.Join(dir, "b.org"), "* Hidden :@personal:\n"+id+"The canary sings.\n")
+	save(t, filepath.Join(dir, "c.org"), "* Later\nThe canary flies.\n")
+	secluded := false
+	s, err := memory.Open(t.Context(), dir, memory.Options{Secluded: func(file string) bool { return secluded && file == "c.org" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	m, to := fovea.NewMirror(recall.Options{}), &remote{}
+	feed := m.Lend(recall.FeedOptions{Dir: t.TempDir(), Embedder: to})
+	m.Sync(s.View())
+	// Before anything is sent, the open namesake goes and the third file is secluded.
+	if err := os.Remove(filepath.Join(dir, "a.org")); err != nil {
+		t.Fatal(err)
+	}
+	secluded = true
+	if err := s.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m.Sync(s.View())
+	if err := feed.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(to.sent) > 0 {
+		t.Errorf("sent: %q", to.sent)
+	}
+	if p, _ := m.Progress(); p.Withheld != 2 {
+		t.Errorf("%d notes withheld, want 2", p.Withheld)
+	}
+	if got := m.Search(s.View(), "canary sings", 5); len(got) == 0 || got[0].Title != "Hidden" {
+		t.Errorf("the namesake is not found: %v", got)
 	}
 }

@@ -28,7 +28,7 @@ var calWeights = []float64{0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6}
 // chosen that finds both best, less the doubt that so few questions leave; a model
 // that does not find better than words do gets none.
 func (x *Index) calibrate(ctx context.Context, p *provided, e Embedder) (Calibration, error) {
-	t, asked := x.trial(p)
+	t, asked := x.trial(p, e.Local())
 	c := Calibration{Floor: t.serving.floor(), Questions: len(asked), Notes: x.Len()}
 	if len(asked) < calLeast {
 		return c, nil
@@ -158,7 +158,7 @@ func (x *Index) remembered(text string) string {
 
 // trial is an index of some of the notes with their vectors, those that are to be
 // found without their titles.
-func (x *Index) trial(p *provided) (*Index, []trialNote) {
+func (x *Index) trial(p *provided, local bool) (*Index, []trialNote) {
 	t := New(Options{})
 	t.serving = newProvided(p.name, p.raw)
 	x.mu.RLock()
@@ -178,7 +178,10 @@ func (x *Index) trial(p *provided) (*Index, []trialNote) {
 	titles := map[string]int{}
 	for i := 0; i < len(with); i += every {
 		id := x.notes[with[i]].id
-		title, body := x.opt.Parts(id)
+		title, body, private := x.opt.Parts(id)
+		if private && !local {
+			continue // its title would be a question
+		}
 		notes = append(notes, sampled{with[i], id, title, clip(body)})
 		titles[strings.ToLower(title)]++
 	}

@@ -224,10 +224,18 @@ func (f *Feed) healthy(notes []staleNote) []staleNote {
 // embed makes the vectors of some notes, one half and then the other where the
 // embedder objects to a text among them.
 func (f *Feed) embed(ctx context.Context, notes []staleNote) error {
-	texts := make([]string, len(notes))
-	for i, n := range notes {
-		title, body := f.x.opt.Parts(n.id)
-		texts[i] = clip(strings.TrimSpace(title + "\n" + body))
+	var texts []string
+	may := notes[:0:0] // what is sent is asked, not what was put: it may be newer
+	for _, n := range notes {
+		title, body, private := f.x.opt.Parts(n.id)
+		if private && !f.with.Local() {
+			continue
+		}
+		may = append(may, n)
+		texts = append(texts, clip(strings.TrimSpace(title+"\n"+body)))
+	}
+	if notes = may; len(notes) == 0 {
+		return nil
 	}
 	vectors, err := f.with.Embed(ctx, texts, false)
 	var about interface{ AboutInput() bool }

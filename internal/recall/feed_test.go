@@ -163,7 +163,7 @@ func library(docs []recall.Doc) *recall.Index {
 		by[d.ID] = d
 	}
 	x := recall.New(recall.Options{
-		Parts: func(id string) (string, string) { return by[id].Title, by[id].Body },
+		Parts: func(id string) (string, string, bool) { return by[id].Title, by[id].Body, by[id].Private },
 		Text:  func(id string) string { return by[id].Title + "\n" + by[id].Body },
 	})
 	for _, d := range docs {
@@ -235,7 +235,7 @@ func TestVectorsAreMadeOnceAndKept(t *testing.T) {
 
 func TestAnOlderOllamaIsAskedForOneTextAtATime(t *testing.T) {
 	s := serveVectors(t, noise(64))
-	s.old = true
+	s.set(func() { s.old = true })
 	f := recall.NewFeed(library(stamped(invented(20, 1))), recall.FeedOptions{Dir: t.TempDir(), Embedder: s.embedder(t, "ollama", "nomic-embed-text", llm.Options{})})
 	drain(t, f)
 	texts, _ := s.texts()
@@ -435,7 +435,7 @@ func TestNoPrivateNoteIsEmbeddedElsewhere(t *testing.T) {
 // A feed tries again by itself after a failure.
 func TestAFeedRecovers(t *testing.T) {
 	s := serveVectors(t, noise(64))
-	s.broken = http.StatusServiceUnavailable
+	s.set(func() { s.broken = http.StatusServiceUnavailable })
 	f := recall.NewFeed(library(stamped(invented(100, 1))), recall.FeedOptions{Dir: t.TempDir(), Embedder: s.embedder(t, "ollama", "m", llm.Options{})})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -500,5 +500,21 @@ func TestAModelHasAsMuchSayAsItHelps(t *testing.T) {
 				t.Errorf("a model without a share changed a search:\n%v\n%v", before, after)
 			}
 		})
+	}
+}
+
+// TestANoteThatBecamePrivateSinceItWasPutIsNotSent: the text that is sent is the newest
+// there is, and so must be the word on whether it may be.
+func TestANoteThatBecamePrivateSinceItWasPutIsNotSent(t *testing.T) {
+	s := serveVectors(t, noise(64))
+	docs := stamped(invented(50, 1))
+	x := recall.New(recall.Options{Parts: func(id string) (string, string, bool) { return "now private", id, true }})
+	for _, d := range docs {
+		x.Put(d)
+	}
+	f := recall.NewFeed(x, recall.FeedOptions{Dir: t.TempDir(), Embedder: s.embedder(t, "openai", "m", llm.Options{})})
+	drain(t, f)
+	if texts, _ := s.texts(); len(texts) > 0 {
+		t.Errorf("sent: %q", texts)
 	}
 }

@@ -24,9 +24,10 @@ type Options struct {
 	// stand to each other; nil does without both. It is called while the index
 	// is locked for reading and must not wait for a Put.
 	Text func(id string) string
-	// Parts are the title and the text of a note, for the vectors of a [Feed].
-	// The same rule holds.
-	Parts func(id string) (title, body string)
+	// Parts are the title and the text of a note, for the vectors of a [Feed], and
+	// whether that text must not leave the machine: the note may have changed since
+	// it was put. The same rule holds.
+	Parts func(id string) (title, body string, private bool)
 	// Hashing also indexes the trigrams of every note, for [Hashing] searches.
 	Hashing bool
 }
