@@ -245,7 +245,7 @@ func (s *Store) clearTemps(op *Op, f FileChange, now Hash) ([]Problem, error) {
 	}
 	var problems []Problem
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), tempPrefix+filepath.Base(name)+"-") || !strings.HasSuffix(e.Name(), tempSuffix) {
+		if !strings.HasPrefix(e.Name(), tempStem(name)) || !strings.HasSuffix(e.Name(), tempSuffix) {
 			continue
 		}
 		tmp := filepath.Join(filepath.Dir(name), e.Name())
@@ -259,14 +259,29 @@ func (s *Store) clearTemps(op *Op, f FileChange, now Hash) ([]Problem, error) {
 			}
 			continue
 		}
-		kept := fmt.Sprintf("%s-conflict-%d.org", strings.TrimSuffix(f.Path, ".org"), op.Seq)
-		if err := s.disk.Rename(tmp, s.abs(kept), false); err != nil {
+		kept, err := s.keepTemp(tmp, fmt.Sprintf("%s-conflict-%d", strings.TrimSuffix(f.Path, ".org"), op.Seq))
+		if err != nil {
 			return nil, err
 		}
 		problems = append(problems, Problem{kept, fmt.Errorf("a version of %s written while it was being replaced", f.Path)})
 	}
 	return problems, s.disk.SyncDir(filepath.Dir(name))
 }
+
+// keepTemp gives a displaced text a name that nothing has yet.
+func (s *Store) keepTemp(tmp, stem string) (string, error) {
+	kept := stem + ".org"
+	for n := 2; ; n++ {
+		err := s.disk.Rename(tmp, s.abs(kept), fresh)
+		if !errors.Is(err, fs.ErrExist) || n > maxKept {
+			return kept, err
+		}
+		kept = fmt.Sprintf("%s-%d.org", stem, n)
+	}
+}
+
+// maxKept is how many displaced texts of one file an operation may leave.
+const maxKept = 100
 
 // startsAfter reports whether b is the torn beginning of the new text in place.
 func (s *Store) startsAfter(f FileChange, name string, b []byte) bool {

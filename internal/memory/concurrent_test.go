@@ -7,12 +7,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"passepartout/internal/memory"
+	"passepartout/internal/org"
 )
 
 // TestReadersNeverSeeHalfAChange has eight writers set the same value in two files
@@ -147,18 +149,23 @@ func TestReadersDoNotWaitForAWriterThatIsStuck(t *testing.T) {
 type racingDisk struct {
 	memory.Disk
 	meddle func()
+	from   bool // when the file gives its name away, not when it gets one
 	noSwap bool
 }
 
-func (d *racingDisk) Rename(from, to string, swap bool) error {
-	if swap && d.noSwap {
+func (d *racingDisk) Rename(from, to string, how memory.Renaming) error {
+	if how == memory.Swap && d.noSwap {
 		return memory.ErrNoSwap
 	}
-	if m := d.meddle; m != nil && filepath.Ext(to) == ".org" {
+	at := to
+	if d.from {
+		at = from
+	}
+	if m := d.meddle; m != nil && filepath.Ext(at) == ".org" {
 		d.meddle = nil
 		m()
 	}
-	return d.Disk.Rename(from, to, swap)
+	return d.Disk.Rename(from, to, how)
 }
 
 func TestAWriteInTheLastMomentIsNotLost(t *testing.T) {
@@ -192,6 +199,77 @@ func TestAWriteInTheLastMomentIsNotLost(t *testing.T) {
 	}
 	if left, err := filepath.Glob(filepath.Join(f.dir, ".passepartout-*")); err != nil || len(left) > 0 {
 		t.Errorf("temporary files were left: %q %v", left, err)
+	}
+}
+
+// TestAFileMadeOrWrittenInTheLastMomentIsNotLost: neither under one that is being made
+// nor under one that is being removed.
+func TestAFileMadeOrWrittenInTheLastMomentIsNotLost(t *testing.T) {
+	f := newFixture(t, nil)
+	d := &racingDisk{Disk: memory.RealDisk()}
+	s, err := memory.Open(t.Context(), f.dir, memory.Options{}.OnDisk(d))
+	if err != nil {
+		t.Fatal(err)
+	}
+	insert := func() {
+		t.Helper()
+		if _, err := s.Apply(t.Context(), memory.Tx{Edits: []memory.Edit{{File: "a.org", Change: memory.Change{Kind: memory.Insert, Entry: org.Entry{Title: "Ours"}}}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.meddle = func() { f.write("a.org", "* Theirs\n") }
+	insert()
+	if got := f.read("a.org"); !strings.HasPrefix(got, "* Theirs\n* Ours\n") {
+		t.Errorf("a file made meanwhile is lost: %q", got)
+	}
+	if err := os.Remove(filepath.Join(f.dir, "a.org")); err != nil {
+		t.Fatal(err)
+	}
+	refresh(t, s)
+	insert()
+	made := f.read("a.org")
+	d.from = true
+	d.meddle = func() { f.write("a.org", made+"* Theirs\n") }
+	if _, err := s.Undo(t.Context(), memory.Mark{}); err == nil {
+		t.Error("a file somebody was writing was removed")
+	}
+	if got := f.read("a.org"); got != made+"* Theirs\n" {
+		t.Errorf("what was written meanwhile is lost: %q", got)
+	}
+	if left, err := filepath.Glob(filepath.Join(f.dir, ".passepartout-*")); err != nil || len(left) > 0 {
+		t.Errorf("temporary files were left: %q %v", left, err)
+	}
+}
+
+func TestAnEditKeepsTheModeOfAFile(t *testing.T) {
+	f := newFixture(t, map[string]string{"a.org": "* A\n"})
+	name := filepath.Join(f.dir, "a.org")
+	for _, mode := range []fs.FileMode{0o666, 0o640, 0o755, 0o600} {
+		if err := os.Chmod(name, mode); err != nil {
+			t.Fatal(err)
+		}
+		s := f.open()
+		if err := setBody(s, titled(t, s.View(), "A"), mode.String()); err != nil {
+			t.Fatal(err)
+		}
+		if fi, err := os.Stat(name); err != nil || fi.Mode() != mode {
+			t.Errorf("want %v, found %v %v", mode, fi.Mode(), err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAFileWithTheLongestNameCanBeEdited(t *testing.T) {
+	name := strings.Repeat("ä", 125) + ".org" // 254 bytes of the 255 there may be
+	f := newFixture(t, map[string]string{name: "* A\n"})
+	s := f.open()
+	if err := setBody(s, titled(t, s.View(), "A"), "text"); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.read(name); got != "* A\ntext\n" {
+		t.Errorf("found %q", got)
 	}
 }
 

@@ -76,17 +76,17 @@ func (d *crashDisk) OpenFile(name string, flag int, perm fs.FileMode) (memory.Di
 	return &crashHandle{d, d.names[name], f}, nil
 }
 
-func (d *crashDisk) Rename(from, to string, swap bool) error {
+func (d *crashDisk) Rename(from, to string, how memory.Renaming) error {
 	if err := d.step(); err != nil {
 		return err
 	}
-	if swap && d.noSwap {
+	if how == memory.Swap && d.noSwap {
 		return memory.ErrNoSwap
 	}
-	if err := memory.RealDisk().Rename(from, to, swap); err != nil {
+	if err := memory.RealDisk().Rename(from, to, how); err != nil {
 		return err
 	}
-	if swap {
+	if how == memory.Swap {
 		d.names[from], d.names[to] = d.names[to], d.names[from]
 		return nil
 	}
@@ -143,6 +143,8 @@ func (h *crashHandle) Sync() error {
 }
 
 func (h *crashHandle) Close() error { return h.r.Close() }
+
+func (h *crashHandle) Chmod(mode fs.FileMode) error { return h.r.Chmod(mode) }
 
 // survive is what the disk may hold after the power failed: names as last synced
 // or as last seen, and of unsynced bytes none, half or all.

@@ -18,17 +18,25 @@ import (
 type disk interface {
 	// OpenFile opens for writing; flag is os.O_WRONLY with O_CREATE and O_EXCL or O_APPEND.
 	OpenFile(name string, flag int, perm fs.FileMode) (diskFile, error)
-	// Rename gives from the name to. With swap the two files exchange their
-	// names, so that what was replaced can still be looked at; errNoSwap if the
-	// system cannot.
-	Rename(from, to string, swap bool) error
+	// Rename gives from the name to.
+	Rename(from, to string, how renaming) error
 	Remove(name string) error
 	// SyncDir makes creations, renames and removals in dir durable.
 	SyncDir(dir string) error
 }
 
+// renaming is what becomes of a file that has the name already.
+type renaming uint8
+
+const (
+	over  renaming = iota // it is replaced
+	swap                  // the two exchange their names, so that it can still be looked at; errNoSwap if the system cannot
+	fresh                 // it stays, and that is an error: fs.ErrExist
+)
+
 type diskFile interface {
 	io.Writer
+	Chmod(mode fs.FileMode) error
 	Sync() error
 	Close() error
 }
@@ -42,9 +50,21 @@ func (osDisk) OpenFile(name string, flag int, perm fs.FileMode) (diskFile, error
 	return os.OpenFile(name, flag, perm)
 }
 
-func (osDisk) Rename(from, to string, swap bool) error {
-	if swap {
+func (osDisk) Rename(from, to string, how renaming) error {
+	switch how {
+	case swap:
 		return swapNames(from, to)
+	case fresh:
+		// A second name is the one thing every system refuses to give twice.
+		if err := os.Link(from, to); err == nil {
+			return os.Remove(from)
+		} else if errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		if _, err := os.Lstat(to); err == nil { // no links here: the last look comes just before
+			return &os.LinkError{Op: "rename", Old: from, New: to, Err: fs.ErrExist}
+		}
+	case over:
 	}
 	return os.Rename(from, to)
 }
@@ -78,18 +98,18 @@ type replacing struct {
 	d             disk
 	name          string
 	before, after []byte // nil: no such file
+	mode          fs.FileMode
 	tmp           string // the new text, then the old one; "" if there is none
 }
 
 // stage writes the new text beside the file.
 func stage(d disk, name string, before, after []byte) (*replacing, error) {
-	r := &replacing{d: d, name: name, before: before, after: after}
+	r := &replacing{d: d, name: name, before: before, after: after, mode: newFileMode}
 	if after == nil {
 		return r, nil
 	}
-	mode := fs.FileMode(newFileMode)
-	if fi, err := os.Stat(name); err == nil {
-		mode = fi.Mode().Perm()
+	if fi, err := os.Lstat(name); err == nil {
+		r.mode = fi.Mode().Perm()
 	}
 	if before == nil {
 		if err := makeDirs(d, filepath.Dir(name)); err != nil {
@@ -97,7 +117,7 @@ func stage(d disk, name string, before, after []byte) (*replacing, error) {
 		}
 	}
 	var err error
-	r.tmp, err = writeTemp(d, name, after, mode)
+	r.tmp, err = writeTemp(d, name, after, r.mode)
 	return r, err
 }
 
@@ -108,10 +128,11 @@ func (r *replacing) install() error {
 	case r.after == nil:
 		return r.remove()
 	case r.before == nil:
-		if _, err := os.Lstat(r.name); err == nil {
+		err := r.rename(r.tmp, r.name, fresh)
+		if errors.Is(err, fs.ErrExist) {
 			return errRaced
 		}
-		if err := r.rename(r.tmp, r.name); err != nil {
+		if err != nil {
 			return err
 		}
 		r.tmp = ""
@@ -134,12 +155,12 @@ func (r *replacing) install() error {
 // replaced, even if it was written a moment ago; where it is impossible the last
 // look comes just before.
 func (r *replacing) exchange() error {
-	err := r.d.Rename(r.tmp, r.name, true)
+	err := r.d.Rename(r.tmp, r.name, swap)
 	if errors.Is(err, errNoSwap) {
 		if got, err := os.ReadFile(r.name); err != nil || !bytes.Equal(got, r.before) {
 			return errors.Join(errRaced, err)
 		}
-		if err := r.rename(r.tmp, r.name); err != nil {
+		if err := r.rename(r.tmp, r.name, over); err != nil {
 			return err
 		}
 		r.tmp = ""
@@ -149,7 +170,7 @@ func (r *replacing) exchange() error {
 		return err
 	}
 	if got, err := os.ReadFile(r.tmp); err != nil || !bytes.Equal(got, r.before) {
-		if err := r.d.Rename(r.tmp, r.name, true); err != nil {
+		if err := r.d.Rename(r.tmp, r.name, swap); err != nil {
 			theirs := r.tmp
 			r.tmp = "" // not ours to clear
 			return fmt.Errorf("%w; the other version is in %s: %w", errRaced, theirs, err)
@@ -159,22 +180,29 @@ func (r *replacing) exchange() error {
 	return r.d.SyncDir(filepath.Dir(r.name))
 }
 
-// remove moves the file aside, so that it can come back.
+// remove moves the file aside, so that it can come back. Only then can nobody write
+// it under its name any more, and it is seen what was really removed.
 func (r *replacing) remove() error {
 	got, err := os.ReadFile(r.name)
 	if err != nil || !bytes.Equal(got, r.before) {
 		return errors.Join(errRaced, err)
 	}
 	tmp := tempName(r.name)
-	if err := r.rename(r.name, tmp); err != nil {
+	if err := r.rename(r.name, tmp, over); err != nil {
 		return err
+	}
+	if got, err := os.ReadFile(tmp); err != nil || !bytes.Equal(got, r.before) {
+		if back := r.rename(tmp, r.name, fresh); back != nil {
+			return fmt.Errorf("%w; the other version is in %s: %w", errRaced, tmp, back)
+		}
+		return errors.Join(errRaced, err)
 	}
 	r.tmp = tmp
 	return nil
 }
 
-func (r *replacing) rename(from, to string) error {
-	if err := r.d.Rename(from, to, false); err != nil {
+func (r *replacing) rename(from, to string, how renaming) error {
+	if err := r.d.Rename(from, to, how); err != nil {
 		return err
 	}
 	return r.d.SyncDir(filepath.Dir(to))
@@ -186,7 +214,10 @@ func (r *replacing) revert() error {
 	gone := errors.Is(err, fs.ErrNotExist)
 	switch {
 	case r.after == nil && gone:
-		err = r.rename(r.tmp, r.name)
+		err = r.rename(r.tmp, r.name, fresh)
+		if errors.Is(err, fs.ErrExist) {
+			return nil
+		}
 		r.tmp = ""
 		return err
 	case r.after == nil || gone || err == nil && !bytes.Equal(got, r.after):
@@ -196,14 +227,14 @@ func (r *replacing) revert() error {
 	case r.before == nil:
 		return errors.Join(r.d.Remove(r.name), r.d.SyncDir(filepath.Dir(r.name)))
 	case r.tmp != "":
-		return errors.Join(r.d.Rename(r.tmp, r.name, true), r.d.SyncDir(filepath.Dir(r.name)))
+		return errors.Join(r.d.Rename(r.tmp, r.name, swap), r.d.SyncDir(filepath.Dir(r.name)))
 	}
 	// Names cannot be exchanged here: the old text has to be written again.
-	tmp, err := writeTemp(r.d, r.name, r.before, newFileMode)
+	tmp, err := writeTemp(r.d, r.name, r.before, r.mode)
 	if err != nil {
 		return err
 	}
-	return r.rename(tmp, r.name)
+	return r.rename(tmp, r.name, over)
 }
 
 // clear removes the text that is not in use.
@@ -225,10 +256,20 @@ func replace(d disk, name string, before, after []byte) error {
 
 var tempCount atomic.Uint64
 
+// tempStem begins the names of a file's temporary files, however long its own is.
+func tempStem(name string) string {
+	const longest = 180 // of the 255 bytes a name may have
+	base := filepath.Base(name)
+	if len(base) > longest {
+		base = strings.ToValidUTF8(base[:longest-16], "") + sumFile([]byte(base)).String()[:16]
+	}
+	return tempPrefix + base + "-"
+}
+
 // tempName is a name in the same directory that no scan looks at.
 func tempName(name string) string {
 	n := strconv.Itoa(os.Getpid()) + "-" + strconv.FormatUint(tempCount.Add(1), 10)
-	return filepath.Join(filepath.Dir(name), tempPrefix+filepath.Base(name)+"-"+n+tempSuffix)
+	return filepath.Join(filepath.Dir(name), tempStem(name)+n+tempSuffix)
 }
 
 // isTemp reports whether this process has given out a name by [tempName].
@@ -248,6 +289,9 @@ func writeTemp(d disk, name string, b []byte, mode fs.FileMode) (string, error) 
 		return "", err
 	}
 	_, err = f.Write(b)
+	if err == nil && mode != newFileMode {
+		err = f.Chmod(mode) // what the umask took away
+	}
 	if err == nil {
 		err = f.Sync()
 	}
@@ -283,7 +327,7 @@ func overwrite(d disk, name string, b []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := d.Rename(tmp, name, false); err != nil {
+	if err := d.Rename(tmp, name, over); err != nil {
 		return errors.Join(err, d.Remove(tmp))
 	}
 	return d.SyncDir(filepath.Dir(name))

@@ -4,7 +4,11 @@ package memory
 type (
 	Disk     = disk
 	DiskFile = diskFile
+	Renaming = renaming
 )
+
+// Swap has two files exchange their names.
+const Swap = swap
 
 // ErrNoSwap is what a disk answers that cannot exchange names.
 var ErrNoSwap = errNoSwap
