@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"passepartout/internal/org"
 	"passepartout/internal/sexp"
@@ -135,6 +137,9 @@ func (s *Store) cleanPath(p string) (string, error) {
 	}
 	if !isOrg(p) {
 		return "", invalid("%s: want a name ending in .org", p)
+	}
+	if !utf8.ValidString(p) || strings.ContainsFunc(p, unicode.IsControl) {
+		return "", invalid("%q: want a name in UTF-8 without control characters", p)
 	}
 	abs := s.abs(p)
 	if s.opt.State != "" && within(s.opt.State, abs) {
@@ -347,11 +352,11 @@ func (w *work) editHeadline(d *draft, o Object, c Change) (ID, error) {
 	}
 	switch c.Kind {
 	case Insert:
-		text, err := insertion(c, w.s.opt.NewID)
+		id, text, err := w.insertion(c)
 		if err != nil {
 			return "", err
 		}
-		return ID(org.Parse([]byte(text)).Headline(0).ID()), d.apply(h.AppendChild(text))
+		return id, d.apply(h.AppendChild(text))
 	case Refile:
 		return id, w.refile(d, h, c.Target)
 	case Archive:
@@ -359,6 +364,12 @@ func (w *work) editHeadline(d *draft, o Object, c Change) (ID, error) {
 	case Delete:
 		return "", d.apply(h.Delete())
 	default:
+	}
+	if c.Kind == SetProperty && strings.EqualFold(c.Key, "ID") && ID(c.Value) != o.ID {
+		if err := w.free(ID(c.Value)); err != nil {
+			return "", err
+		}
+		id, w.was[ID(c.Value)] = ID(c.Value), o.ID
 	}
 	return id, d.apply(changeHeadline(h, c, w.now))
 }
@@ -413,38 +424,56 @@ func (w *work) insertFile(p string, c Change) (ID, error) {
 	if err != nil {
 		return "", err
 	}
-	text, err := insertion(c, w.s.opt.NewID)
+	id, text, err := w.insertion(c)
 	if err != nil {
 		return "", err
 	}
-	return ID(org.Parse([]byte(text)).Headline(0).ID()), d.apply(d.f.Append(text))
+	return id, d.apply(d.f.Append(text))
 }
 
 // insertion is the Org text of what is to be inserted, with an id so that the
 // caller can find it again.
-func insertion(c Change, newID func() string) (string, error) {
+func (w *work) insertion(c Change) (ID, string, error) {
 	text := c.Value
 	if text == "" {
 		if err := checkEntry(c.Entry); err != nil {
-			return "", err
+			return "", "", err
 		}
 		text = c.Entry.Format(1)
 	}
 	f := org.Parse([]byte(text))
 	if f.Len() == 0 || f.Headline(0).LineSpan().Start != 0 {
-		return "", invalid("text to insert must start with a headline")
+		return "", "", invalid("text to insert must start with a headline")
 	}
-	if f.Headline(0).ID() != "" {
-		return text, nil
+	for h := range f.Headlines() {
+		if err := w.free(ID(h.ID())); err != nil {
+			return "", "", err
+		}
 	}
-	ps, err := f.Headline(0).SetID(newID())
+	if id := f.Headline(0).ID(); id != "" {
+		return ID(id), text, nil
+	}
+	id := w.s.opt.NewID()
+	ps, err := f.Headline(0).SetID(id)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	if f, err = f.Apply(ps); err != nil {
-		return "", err
+		return "", "", err
 	}
-	return string(f.Bytes()), nil
+	return ID(id), string(f.Bytes()), nil
+}
+
+// free makes sure that an identifier can be given: the name of another object would
+// lead to the one or to the other, by which file comes first.
+func (w *work) free(id ID) error {
+	if id.Derived() {
+		return invalid("identifier %q: what starts with ~ is derived, not written", id)
+	}
+	if o, taken := w.s.View().Get(id); taken && id != "" {
+		return invalid("identifier %q belongs to %s:%d", id, o.File, o.Line)
+	}
+	return nil
 }
 
 // checkEntry makes sure that no field of an entry can pose as something else.

@@ -278,8 +278,11 @@ func (h *history) intent(op *Op) error {
 		return err
 	}
 	h.undoIntent = func() error {
+		if err := os.Truncate(h.path, size); err != nil {
+			return err
+		}
 		h.size, h.last = size, last
-		return os.Truncate(h.path, size)
+		return nil
 	}
 	return nil
 }

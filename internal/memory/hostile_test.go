@@ -490,3 +490,52 @@ func TestAFileThatGrewBeyondTheLimitIsNotRead(t *testing.T) {
 		t.Errorf("problems %v", s.Problems())
 	}
 }
+
+// TestAnIdentifierIsNotGivenTwice: else the name of an object would lead to what
+// somebody else wrote, if only their file came first.
+func TestAnIdentifierIsNotGivenTwice(t *testing.T) {
+	f := newFixture(t, map[string]string{"b.org": "* Mine\n:PROPERTIES:\n:ID: mine\n:END:\n* Other\n"})
+	s := f.open()
+	other := titled(t, s.View(), "Other")
+	for name, e := range map[string]memory.Edit{
+		"an entry":        {File: "a.org", Change: memory.Change{Kind: memory.Insert, Entry: org.Entry{Title: "X", Properties: []org.Property{{Key: "ID", Value: "mine"}}}}},
+		"a text":          {File: "a.org", Change: memory.Change{Kind: memory.Insert, Value: "* X\n** Y\n:PROPERTIES:\n:id: mine\n:END:\n"}},
+		"a child":         {Object: other.ID, Change: memory.Change{Kind: memory.Insert, Value: "* X\n:PROPERTIES:\n:ID: mine\n:END:\n"}},
+		"a property":      {Object: other.ID, Expect: other.Hash, Change: memory.Change{Kind: memory.SetProperty, Key: "Id", Value: "mine"}},
+		"a derived one":   {File: "a.org", Change: memory.Change{Kind: memory.Insert, Value: "* X\n:PROPERTIES:\n:ID: ~abc\n:END:\n"}},
+		"a derived value": {Object: other.ID, Expect: other.Hash, Change: memory.Change{Kind: memory.SetProperty, Key: "ID", Value: "~abc"}},
+	} {
+		if _, err := s.Apply(t.Context(), memory.Tx{Edits: []memory.Edit{e}}); !errors.Is(err, memory.ErrInvalid) {
+			t.Errorf("%s: want a refusal, found %v", name, err)
+		}
+	}
+	r, err := s.Apply(t.Context(), memory.Tx{Edits: []memory.Edit{{Object: other.ID, Expect: other.Hash, Change: memory.Change{Kind: memory.SetProperty, Key: "ID", Value: "other"}}}})
+	if err != nil || r.IDs[0] != "other" {
+		t.Fatalf("want the new identifier, found %v %v", r.IDs, err)
+	}
+	if vs, err := s.Versions("other"); err != nil || len(vs) != 1 || vs[0].Hash != titled(t, s.View(), "Other").Hash {
+		t.Errorf("history of the new name: %v %v", vs, err)
+	}
+}
+
+// TestAFileNamedInAnotherEncodingIsReadOnly: history names files in UTF-8, and could not
+// take an edit of this one back.
+func TestAFileNamedInAnotherEncodingIsReadOnly(t *testing.T) {
+	f := newFixture(t, nil)
+	if err := os.WriteFile(filepath.Join(f.dir, "caf\xe9.org"), []byte("* A\n"), 0o600); err != nil {
+		t.Skip("names are UTF-8 here:", err)
+	}
+	s := f.open()
+	if err := setBody(s, titled(t, s.View(), "A"), "x"); err == nil || f.read("caf\xe9.org") != "* A\n" {
+		t.Errorf("edited: %v", err)
+	}
+	if len(s.Problems()) != 1 {
+		t.Errorf("problems %v", s.Problems())
+	}
+	for _, name := range []string{"th\xe9.org", "a\nb.org", "a\x1b[2J.org"} {
+		_, err := s.Apply(t.Context(), memory.Tx{Edits: []memory.Edit{{File: name, Change: memory.Change{Kind: memory.Insert, Entry: org.Entry{Title: "N"}}}}})
+		if !errors.Is(err, memory.ErrInvalid) {
+			t.Errorf("%q: want a refusal, found %v", name, err)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"passepartout/internal/org"
 )
@@ -89,6 +90,9 @@ type hashes struct {
 // buildNode reads a file's bytes. known may be nil.
 func buildNode(p string, of *org.File, st fileStat, known *hashes) *node {
 	n := &node{path: p, stat: st, of: of, todos: of.TodoKeywords(), limit: of.Editable()}
+	if n.limit == nil && !utf8.ValidString(p) {
+		n.limit = errName
+	}
 	n.recs = make([]record, of.Len())
 	n.tagSets, n.ownTags = [][]string{of.FileTags()}, [][]string{nil}
 	n.identify()

@@ -33,6 +33,9 @@ var (
 	ErrTooLarge = errors.New("file too large")
 	// ErrOutside means a link or path leads out of the memex; it is not followed.
 	ErrOutside = errors.New("leads outside the memex")
+
+	// errName means history could not say which file an edit was of.
+	errName = errors.New("its name is not UTF-8")
 )
 
 // ignoreFile lists patterns of what not to read, one a line, as in path.Match;
