@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"path/filepath"
 	"slices"
 	"time"
@@ -30,6 +31,8 @@ const (
 	defaultRescan = 5 * time.Minute
 	// mostQuiets is how many times the quiet time a busy disk can put reading off.
 	mostQuiets = 10
+	// mostLooks is how often in a row new directories are looked for.
+	mostLooks = 3
 )
 
 // watcher follows the disk until stopped.
@@ -60,7 +63,7 @@ func (s *Store) Watch(o WatchOptions) error {
 	w := &watcher{s: s, opt: o, cancel: cancel, done: make(chan struct{}), now: make(chan chan struct{}), watched: map[string]bool{}}
 	var err error
 	if w.fs, err = fsnotify.NewWatcher(); err == nil {
-		err = w.add(s.dirs)
+		_, err = w.add(s.dirs)
 	}
 	s.watchProblem = err
 	s.watch = w
@@ -99,25 +102,39 @@ func (w *watcher) stop() {
 	<-w.done
 }
 
-// add watches directories not watched yet; those that are gone are forgotten.
-func (w *watcher) add(dirs []string) error {
+// add watches directories not watched yet, and reports whether there were any; those
+// that are gone are forgotten.
+func (w *watcher) add(dirs []string) (added bool, first error) {
 	if w.fs == nil {
-		return nil
+		return false, nil
 	}
 	now := map[string]bool{}
-	var first error
 	for _, d := range dirs {
-		now[d] = true
 		if w.watched[d] {
+			now[d] = true
 			continue
 		}
 		if err := w.fs.Add(w.s.abs(d)); err != nil {
-			now[d] = false
 			first = cmp.Or(first, fmt.Errorf("not watched, only rescanned: %w", err))
+			continue
 		}
+		now[d], added = true, true
 	}
 	w.watched = now
-	return first
+	return added, first
+}
+
+// lose forgets every watch when a directory went: one stays with what went, whatever
+// is called so now, and is the same as that of the name it has there. All are made
+// anew at the next look.
+func (w *watcher) lose(gone string) {
+	if !w.watched[gone] {
+		return
+	}
+	for d := range w.watched {
+		_ = w.fs.Remove(w.s.abs(d)) // the system may have done so already
+	}
+	clear(w.watched)
 }
 
 func (w *watcher) run(ctx context.Context) {
@@ -133,17 +150,17 @@ func (w *watcher) run(ctx context.Context) {
 	quiet := time.NewTimer(w.opt.Quiet)
 	quiet.Stop()
 	defer quiet.Stop()
-	var b burst
+	// The first look is for what changed after the memex was read and before it was
+	// watched.
+	b := burst{all: true}
+	quiet.Reset(w.opt.Quiet)
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case e := <-events:
-			if b.take(w.s.root, e) {
-				b.waits++
-				if b.waits == 1 || b.since(w.opt.Quiet) {
-					quiet.Reset(w.opt.Quiet)
-				}
+			if w.take(&b, e) && (b.waits == 1 || b.since(w.opt.Quiet)) {
+				quiet.Reset(w.opt.Quiet)
 			}
 			continue
 		case <-errs: // events were lost
@@ -151,7 +168,7 @@ func (w *watcher) run(ctx context.Context) {
 			quiet.Reset(w.opt.Quiet)
 			continue
 		case looked := <-w.now:
-			b.drain(w.s.root, events)
+			w.drain(&b, events)
 			if b.waits > 0 || b.all {
 				quiet.Stop()
 				w.look(ctx, b)
@@ -169,17 +186,28 @@ func (w *watcher) run(ctx context.Context) {
 }
 
 // drain takes the events that are there already.
-func (b *burst) drain(root string, events <-chan fsnotify.Event) {
+func (w *watcher) drain(b *burst, events <-chan fsnotify.Event) {
 	for {
 		select {
 		case e := <-events:
-			if b.take(root, e) {
-				b.waits++
-			}
+			w.take(b, e)
 		default:
 			return
 		}
 	}
+}
+
+// take notes an event and reports whether it concerns the memex.
+func (w *watcher) take(b *burst, e fsnotify.Event) bool {
+	rel, err := filepath.Rel(w.s.root, e.Name)
+	if err != nil || !b.take(filepath.ToSlash(rel), e.Op) {
+		return false
+	}
+	if e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename) {
+		w.lose(filepath.ToSlash(rel))
+	}
+	b.waits++
+	return true
 }
 
 // burst is what events since the last look were about.
@@ -193,18 +221,17 @@ type burst struct {
 // since reports whether waiting longer is still worth it.
 func (b *burst) since(quiet time.Duration) bool { return time.Since(b.first) < mostQuiets*quiet }
 
-// take notes an event and reports whether it concerns the memex.
-func (b *burst) take(root string, e fsnotify.Event) bool {
-	rel, err := filepath.Rel(root, e.Name)
-	base := filepath.Base(e.Name)
-	if err != nil || base[0] == '.' && base != ignoreFile || e.Op == fsnotify.Chmod {
+// take notes what happened to a path and reports whether it concerns the memex.
+func (b *burst) take(p string, op fsnotify.Op) bool {
+	base := path.Base(p)
+	if base[0] == '.' && base != ignoreFile && p != "." || op == fsnotify.Chmod {
 		return false
 	}
 	if b.first.IsZero() {
 		b.first = time.Now()
 	}
 	if isOrg(base) {
-		if p := filepath.ToSlash(rel); !slices.Contains(b.paths, p) {
+		if !slices.Contains(b.paths, p) {
 			b.paths = append(b.paths, p)
 		}
 		const many = 64
@@ -225,8 +252,15 @@ func (w *watcher) look(ctx context.Context, b burst) {
 		return
 	}
 	err := w.s.lookLocked(ctx, b)
-	if problem := w.add(w.s.dirs); problem != nil {
-		w.s.watchProblem = problem
+	for range mostLooks {
+		added, problem := w.add(w.s.dirs)
+		if w.fs != nil {
+			w.s.watchProblem = problem
+		}
+		if !added || err != nil {
+			break
+		}
+		err = w.s.refreshLocked(ctx) // for what came into a new directory before it was watched
 	}
 	w.s.mu.Unlock()
 	if w.opt.Notify != nil {

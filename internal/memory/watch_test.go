@@ -2,6 +2,10 @@ package memory_test
 
 import (
 	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -63,4 +67,48 @@ func TestASetupFileSpeaksForItsFilesAtOnce(t *testing.T) {
 	if p := s.Verify(); len(p) > 0 {
 		t.Error(p)
 	}
+}
+
+// TestADirectoryThatComesBackIsWatchedAgain: git, rsync and the like take one away and put
+// another in its place within a moment.
+func TestADirectoryThatComesBackIsWatchedAgain(t *testing.T) {
+	f := newFixture(t, map[string]string{"d/a.org": "* A\n", "e/sub/b.org": "* B\n"})
+	s := f.open()
+	if err := s.Watch(memory.WatchOptions{Quiet: 200 * time.Millisecond, Rescan: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	until := func(titles ...string) {
+		t.Helper()
+		for {
+			s.CatchUp(ctx)
+			found := 0
+			for o := range s.View().All() {
+				if slices.Contains(titles, o.Title) {
+					found++
+				}
+			}
+			if found == len(titles) {
+				return
+			}
+			if ctx.Err() != nil {
+				t.Fatalf("%q was not seen", titles)
+			}
+		}
+	}
+	at := func(p string) string { return filepath.Join(f.dir, p) }
+	if err := errors.Join(os.RemoveAll(at("d")), os.Rename(at("e"), at("moved"))); err != nil {
+		t.Fatal(err)
+	}
+	f.write("d/a.org", "* Again\n")
+	f.write("e/sub/b.org", "* Instead\n")
+	until("Again", "Instead", "B")
+	f.write("d/a.org", "* Again, changed\n")
+	until("Again, changed")
+	f.write("e/sub/b.org", "* Instead, changed\n")
+	f.write("moved/sub/b.org", "* B, changed\n")
+	until("Instead, changed", "B, changed")
+	f.write("d/new.org", "* New\n")
+	until("New")
 }
