@@ -57,6 +57,9 @@ type sighting struct {
 	Blob         string
 }
 
+// mostSeen bounds how many files' contents are known by their metadata.
+const mostSeen = 400_000
+
 // tick is longer than any file system clock's granularity that matters here.
 const tick = 100 * time.Millisecond
 
@@ -184,6 +187,9 @@ func (s *Store) read(root *os.Root, rel, abs string, keep bool) (blob string, si
 		if keep {
 			g.Blob = blob
 			g.Settled = time.Unix(0, g.Ctime).Before(began.Add(-tick))
+			if len(s.seen) > mostSeen {
+				clear(s.seen) // it only saves reading
+			}
 			s.seen[abs] = g
 		}
 		return blob, size, nil

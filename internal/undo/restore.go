@@ -41,7 +41,17 @@ func (s *Store) swap(id uint64, back, partial bool) error {
 	if len(e.Lost) > 0 && !partial {
 		return &IncompleteError{ID: id, Paths: e.Lost}
 	}
-	if err := s.check(e, back, false); err != nil {
+	half, err := s.unfinished()
+	if err != nil {
+		return err
+	}
+	if half != nil && *half != (intent{id, back}) { // else nobody would know any more that it is half done
+		if err := s.finishIntent(); err != nil {
+			return err
+		}
+		half = nil
+	}
+	if err := s.check(e, back, half != nil); err != nil {
 		return err
 	}
 	if err := writeRecord(filepath.Join(s.dir, intentFile), intent{id, back}); err != nil {
@@ -53,15 +63,11 @@ func (s *Store) swap(id uint64, back, partial bool) error {
 // finishIntent completes a swap that a crash cut off. Each path is then either
 // as before or as after, and putting it right twice does no harm.
 func (s *Store) finishIntent() error {
+	in, err := s.unfinished()
+	if in == nil {
+		return err
+	}
 	path := filepath.Join(s.dir, intentFile)
-	var in intent
-	err := readRecord(path, &in)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("undo store: %w", err)
-	}
 	e, ok := s.entries[in.ID]
 	if !ok || e.Undone == in.Back {
 		return os.Remove(path)
@@ -73,7 +79,23 @@ func (s *Store) finishIntent() error {
 		}
 		return err
 	}
-	return s.applyLocked(e, in.Back)
+	if err := s.applyLocked(e, in.Back); err != nil && !errors.Is(err, errWithdrawn) {
+		return err
+	}
+	return nil
+}
+
+// unfinished is the swap that was begun and did not come to its end, nil for none.
+func (s *Store) unfinished() (*intent, error) {
+	var in intent
+	err := readRecord(filepath.Join(s.dir, intentFile), &in)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("undo store: %w", err)
+	}
+	return &in, nil
 }
 
 // sides returns how the path should be now and how it should become.
@@ -166,8 +188,33 @@ func (e *Entry) byRoot() map[string][]Change {
 	return m
 }
 
-// applyLocked makes the change that check allowed and the intent announced.
+// errWithdrawn means that a swap failed and everything is as it was before it.
+var errWithdrawn = errors.New("nothing was changed")
+
+// applyLocked makes the change that check allowed and the intent announced. Where
+// that fails in the middle it goes back; where that fails too the intent stays, and
+// the swap can be asked for again.
 func (s *Store) applyLocked(e *Entry, back bool) error {
+	if err := s.put(e, back); err != nil {
+		if worse := s.put(e, !back); worse != nil {
+			return errors.Join(err, fmt.Errorf("and is left half done: %w", worse))
+		}
+		return errors.Join(fmt.Errorf("%w: %w", errWithdrawn, err), os.Remove(filepath.Join(s.dir, intentFile)))
+	}
+	done := *e
+	done.Undone = back
+	if err := writeRecord(s.entryPath(e.ID), done); err != nil {
+		return fmt.Errorf("undo store: %w", err)
+	}
+	s.entries[e.ID] = &done
+	if err := os.Remove(filepath.Join(s.dir, intentFile)); err != nil {
+		return fmt.Errorf("undo store: %w", err)
+	}
+	return nil
+}
+
+// put brings every path of an entry to one side.
+func (s *Store) put(e *Entry, back bool) error {
 	for root, changes := range e.byRoot() {
 		r, err := os.OpenRoot(root)
 		if err != nil {
@@ -179,15 +226,6 @@ func (s *Store) applyLocked(e *Entry, back bool) error {
 		if err != nil {
 			return fmt.Errorf("entry %d: %w", e.ID, err)
 		}
-	}
-	done := *e
-	done.Undone = back
-	if err := writeRecord(s.entryPath(e.ID), done); err != nil {
-		return fmt.Errorf("undo store: %w", err)
-	}
-	s.entries[e.ID] = &done
-	if err := os.Remove(filepath.Join(s.dir, intentFile)); err != nil {
-		return fmt.Errorf("undo store: %w", err)
 	}
 	return nil
 }
@@ -329,7 +367,12 @@ func (a *applier) make(c Change) error {
 const tempPrefix = ".passepartout-undo-"
 
 func (a *applier) temp(p string) string {
-	tmp := filepath.Join(filepath.Dir(p), tempPrefix+filepath.Base(p))
+	const longest = 200 // of the 255 bytes a name may have
+	base := filepath.Base(p)
+	if len(base) > longest {
+		base = fmt.Sprintf("%x", sha256.Sum256([]byte(base)))
+	}
+	tmp := filepath.Join(filepath.Dir(p), tempPrefix+base)
 	_ = a.root.Remove(tmp) // left by a crash
 	return tmp
 }

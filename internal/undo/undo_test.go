@@ -294,6 +294,55 @@ func TestDamagedContentIsNotRestored(t *testing.T) {
 	}
 }
 
+// TestAnUndoThatFailsInTheMiddleChangesNothing: and can be asked for again when what was
+// in its way is gone.
+func TestAnUndoThatFailsInTheMiddleChangesNothing(t *testing.T) {
+	p := newPlace(t, undo.Options{})
+	defer p.remove()
+	for _, f := range []string{"a", "b", "c"} {
+		p.write(t, f, "good "+f)
+	}
+	before := p.fingerprint(t)
+	e := p.do(t, "edit", func() { p.sh(t, "echo later > a; rm b; echo later > c; echo new > d") })
+	after := p.fingerprint(t)
+	sum := fmt.Sprintf("%x", sha256.Sum256([]byte("good c")))
+	blob := filepath.Join(p.dir, "blobs", sum[:2], sum[2:])
+	for _, text := range []string{"evil c", "good c"} {
+		if err := os.WriteFile(blob, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := p.store.Undo(e.ID)
+		if text == "good c" {
+			if got := p.fingerprint(t); err != nil || got != before {
+				t.Errorf("%v: got\n%s\nwanted\n%s", err, got, before)
+			}
+			break
+		}
+		if got := p.fingerprint(t); err == nil || got != after {
+			t.Errorf("%v: got\n%s\nwanted\n%s", err, got, after)
+		}
+		p.reopen(t, undo.Options{})
+		if got := p.fingerprint(t); got != after {
+			t.Errorf("after a restart: got\n%s\nwanted\n%s", got, after)
+		}
+	}
+}
+
+func TestAFileWithTheLongestNameIsRestored(t *testing.T) {
+	p := newPlace(t, undo.Options{})
+	defer p.remove()
+	name := strings.Repeat("n", 255)
+	p.write(t, name, "good")
+	before := p.fingerprint(t)
+	e := p.do(t, "edit", func() { p.write(t, name, "later") })
+	if err := p.store.Undo(e.ID); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.fingerprint(t); got != before {
+		t.Errorf("got\n%s\nwanted\n%s", got, before)
+	}
+}
+
 func TestSkippedPathsAreNeverRead(t *testing.T) {
 	p := newPlace(t, undo.Options{Skip: func(path string) bool { return filepath.Base(path) == "vault" }})
 	defer p.remove()
