@@ -17,7 +17,7 @@ func Prompt(d Day, redact func(string) string) string {
 	var b strings.Builder
 	n := 0
 	for i, s := range d.Sources {
-		if len(strings.Fields(s.Text)) < minWords || s.Object.Origin() != "" {
+		if !s.shown() {
 			continue
 		}
 		text := redact(s.Text)
@@ -36,6 +36,12 @@ func Prompt(d Day, redact func(string) string) string {
 		"NOTE <number of the passage>\nTITLE: <a few words>\nBODY: <one to four sentences>\nEND\n\n" + b.String()
 }
 
+// shown reports whether a model is asked about a source: it must have something to
+// say, and be the person's own.
+func (s Source) shown() bool {
+	return len(strings.Fields(s.Text)) >= minWords && s.Object.Origin() == ""
+}
+
 // Read takes a model's answer as notes. A note that names no passage, or one that
 // was not shown, is dropped: it could not link back.
 func Read(v *memory.View, d Day, answer string) []Note {
@@ -49,7 +55,7 @@ func Read(v *memory.View, d Day, answer string) []Note {
 		switch {
 		case word == "NOTE":
 			k, err := strconv.Atoi(rest)
-			in = err == nil && k >= 1 && k <= len(d.Sources)
+			in = err == nil && k >= 1 && k <= len(d.Sources) && d.Sources[k-1].shown()
 			if in {
 				n, body = Note{Kind: Concept, Source: d.Sources[k-1], Date: d.Date}, nil
 			}

@@ -281,13 +281,17 @@ func (n Note) Text() string {
 // ID is the note's own identifier.
 func (n Note) ID() string { return "note-" + n.Key }
 
-// quoteHeadings keeps text from being read as headings or settings of the note.
+// quoteHeadings keeps text from being read as headings or settings of the note. A
+// setting is one however far it is indented, so it is shown as it was written.
 func quoteHeadings(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	for i, l := range lines {
-		low := strings.ToLower(l)
-		if strings.HasPrefix(l, "*") || strings.HasPrefix(low, "#+") && !strings.HasPrefix(low, "#+begin") && !strings.HasPrefix(low, "#+end") {
+		low := strings.ToLower(strings.TrimLeft(l, " \t"))
+		switch {
+		case strings.HasPrefix(l, "*"):
 			lines[i] = " " + l
+		case strings.HasPrefix(low, "#+") && !strings.HasPrefix(low, "#+begin") && !strings.HasPrefix(low, "#+end"):
+			lines[i] = ": " + l
 		}
 	}
 	return strings.Join(lines, "\n")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"passepartout/internal/memory"
+	"passepartout/internal/org"
 	"passepartout/internal/scribe"
 )
 
@@ -150,5 +151,38 @@ func TestAModelsConceptsLinkBackOrAreDropped(t *testing.T) {
 	}
 	if len(scribe.Read(s.View(), d, "NONE")) != 0 {
 		t.Error("NONE is no note")
+	}
+}
+
+func TestAModelMakesNoNoteOfWhatItWasNotShown(t *testing.T) {
+	dir := t.TempDir()
+	text := "* Short\nToo short.\n* Page\n:PROPERTIES:\n:ORIGIN: web\n:END:\nA stranger's words, enough of them to be a thought of their own.\n"
+	if err := os.MkdirAll(filepath.Join(dir, "daily"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "daily", "2026-01-01.org"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, dir)
+	d := scribe.Days(s.View(), time.Time{})[0]
+	if p := scribe.Prompt(d, strings.ToUpper); p != "" {
+		t.Errorf("shown: %s", p)
+	}
+	for n := range len(d.Sources) {
+		if got := scribe.Read(s.View(), d, fmt.Sprintf("NOTE %d\nTITLE: Mine\nBODY: The person's own thought.\nEND\n", n+1)); len(got) > 0 {
+			t.Errorf("passage %d was not shown, and became %+v", n+1, got)
+		}
+	}
+}
+
+// TestANoteTakesNoSettingsFromItsText: indented or not, in whatever letter case.
+func TestANoteTakesNoSettingsFromItsText(t *testing.T) {
+	n := scribe.Note{Kind: scribe.Thought, Title: "T", Body: "Text.\n#+FILETAGS: :project:\n  #+filetags: :work:\n\t#+PROPERTY: SCOPE session\n* Head\n#+begin_src org\n,* x\n#+end_src\n#+TODO: A | B"}
+	f := org.Parse([]byte(n.Text()))
+	if got := f.FileTags(); len(got) != 1 || got[0] != "thought" {
+		t.Errorf("tags %q", got)
+	}
+	if _, ok := f.Property("SCOPE"); ok || f.Len() != 0 || len(f.TodoKeywords()) != 2 || f.TodoKeywords()[0] != "TODO" {
+		t.Errorf("the text was read as more than text:\n%s", n.Text())
 	}
 }
