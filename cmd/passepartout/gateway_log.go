@@ -85,6 +85,9 @@ func channelRow(e journal.Entry) map[string]string {
 		row["text"] = fmt.Sprintf("%s, as %s", who, p.Text("ROLE"))
 	case "FILE", "FILE-REFUSED":
 		row["text"] = strings.TrimSuffix(fmt.Sprintf("%s sent %s: %s", who, p.Text("FILE"), p.Text("WHY")), ": ")
+	case "NOTICE":
+		row["what"] = p.Text("ABOUT")
+		row["text"] = fmt.Sprintf("%d told of %s", p.Number("OWNERS"), p.Text("ABOUT"))
 	case "UNDELIVERED":
 		row["text"] = fmt.Sprintf("to %s: %s", p.Text("TO"), p.Text("WHY"))
 	default: // pairing, unpaired, linked, unlinked: done by somebody here

@@ -157,7 +157,7 @@ func (a *app) settings(cfg *config.Config, idle time.Duration) daemon.Settings {
 	return daemon.Settings{
 		MemexDir: cfg.MemexDir, StateDir: cfg.StateDir, SkillsDir: filepath.Join(cfg.DataDir, "skills"), SocketPath: cfg.SocketPath,
 		TCPAddr: cfg.TCPAddr, TokenFile: cfg.TokenFile, MaxClients: cfg.MaxClients,
-		Addressee: cfg.User, Fallback: cfg.DefaultActuator, Diary: cfg.Diary,
+		Addressee: cfg.User, Fallback: cfg.DefaultActuator, Diary: cfg.Diary, Notices: cfg.Notices,
 		RequireSandbox: cfg.Sandbox == "require", JournalBytes: int64(cfg.JournalBytes),
 		Assistant: cfg.Assistant, Home: a.getenv("HOME"), User: a.getenv("USER"),
 		PrivacyTags: cfg.PrivacyTags, Hosts: cfg.AllowHosts, WriteRoots: cfg.WriteRoots,

@@ -10,6 +10,7 @@
 //     taken, what is still to be said, what is being asked. It makes signals of
 //     messages and messages of replies, and decides nothing itself: gates and
 //     approvals are those of every other client.
+//   - [Notice] is something owners are told who did not ask.
 //   - store.go is the gateway's memory: an append-only file, on disk before a
 //     message is acknowledged to the service, and before a reply is sent.
 //   - [Split] cuts long answers; [Clean] takes out what no text needs.

@@ -15,7 +15,7 @@ import (
 
 // Limits of what is kept.
 const (
-	keepIDs      = 8 * 24 * time.Hour  // of messages taken; services hand over again within a day
+	keepIDs      = 8 * 24 * time.Hour  // of messages taken and notices given; services hand over again within a day
 	keepAsks     = 31 * 24 * time.Hour // what may come of a question is told for so long
 	keepOver     = 24 * time.Hour
 	maxStrangers = 200
@@ -87,6 +87,7 @@ type state struct {
 	cursor    string
 	heard     time.Time // when the cursor last moved
 	ids       map[string]time.Time
+	told      map[string]time.Time // notices that were given
 	inbox     []*taken
 	outbox    []*post
 	asks      []*asked
@@ -107,7 +108,7 @@ type store struct {
 func openStore(dir, name string, now func() time.Time) (*store, error) {
 	path := filepath.Join(dir, name+".log")
 	st := &store{now: now, s: state{
-		ids: map[string]time.Time{}, peers: map[string]Peer{}, strangers: map[string]Stranger{},
+		ids: map[string]time.Time{}, told: map[string]time.Time{}, peers: map[string]Peer{}, strangers: map[string]Stranger{},
 	}}
 	if err := record.Read(path, st.s.apply); err != nil {
 		return nil, fmt.Errorf("what was answered is not known: %w", err)
@@ -165,6 +166,11 @@ func (st *store) kept() []sexp.Plist {
 			delete(st.s.ids, id)
 		}
 	}
+	for key, at := range st.s.told {
+		if now.Sub(at) > keepIDs {
+			delete(st.s.told, key)
+		}
+	}
 	st.s.asks = slices.DeleteFunc(st.s.asks, func(a *asked) bool { return a.Over && now.Sub(a.At) > keepOver || now.Sub(a.At) > keepAsks })
 	st.s.forgetStrangers()
 	return st.s.records()
@@ -199,6 +205,7 @@ const (
 	recStranger sexp.Keyword = "STRANGER"
 	recCode     sexp.Keyword = "CODE"
 	recAccount  sexp.Keyword = "ACCOUNT"
+	recTold     sexp.Keyword = "TOLD"
 )
 
 func rec(kind sexp.Keyword, pairs ...any) sexp.Plist {
@@ -259,6 +266,8 @@ func (s *state) apply(p sexp.Plist) error {
 		return s.applyCode(p)
 	case recAccount:
 		s.adopt(id)
+	case recTold:
+		s.told[id] = at
 	default:
 		return fmt.Errorf("unknown record %q", p.Word("R"))
 	}
@@ -345,6 +354,9 @@ func (s *state) records() []sexp.Plist {
 		if !inbox[id] {
 			out = append(out, rec(recSeen, sexp.Keyword("ID"), id, sexp.Keyword("AT"), stamp(s.ids[id])))
 		}
+	}
+	for _, key := range slices.Sorted(mapKeys(s.told)) {
+		out = append(out, toldRecord(key, s.told[key]))
 	}
 	for _, t := range s.inbox {
 		in := t.Incoming

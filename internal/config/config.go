@@ -70,6 +70,7 @@ type Config struct {
 
 	DefaultActuator string
 	Diary           string // "none", "trace", "talk" or "all"
+	Notices         string // "local", "away" or "always"
 
 	PrivacyTags    []string
 	Sandbox        string   // auto or require

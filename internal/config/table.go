@@ -217,6 +217,11 @@ var table = []Setting{
 		Doc:   "What the agent writes about its turns into daily/ of the memex: what was proposed, judged and done (trace), what was said (talk), or both (all).",
 	},
 	{
+		Key: "PASSEPARTOUT_NOTICES", Kind: Choice, Default: "away", Choices: []string{"local", "away", "always"}, Group: groupChannels,
+		field: func(c *Config) any { return &c.Notices },
+		Doc:   "Where reminders, dates and what became of jobs are told: to the clients on this machine (local), on the owners' paired telephones too when no client listens (away), or always.",
+	},
+	{
 		Key: "PRIVACY_FILTER_TAGS", Kind: Words, Default: "@personal", Example: "@personal,@health", Group: groupSafety,
 		field: func(c *Config) any { return &c.PrivacyTags },
 		Doc:   "Org tags whose text never leaves this machine. Write none to have no such tag.",

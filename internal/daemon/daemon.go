@@ -66,6 +66,7 @@ type Settings struct {
 	Addressee  string // how it addresses the person
 	Fallback   string // where a reply goes that came from no channel
 	Diary      string // what is written about turns into daily/: "trace", "talk", "all"; else nothing
+	Notices    string // when paired telephones are told what nobody asked for: "local" never, "always"; else when no client listens
 	// RequireSandbox refuses to start where a command could not be shut in.
 	RequireSandbox bool
 	JournalBytes   int64 // size at which a journal segment is full; 0 is the journal's own

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"slices"
 	"sync"
 
 	"passepartout/internal/proto"
@@ -22,6 +23,13 @@ func (h *hub) watch(c *conn, session string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.watchers[c] = true
+}
+
+// watched reports whether a client stays and listens.
+func (h *hub) watched() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.watchers) > 0
 }
 
 // join lets a client hear a session.
@@ -59,6 +67,16 @@ func (h *hub) emit(session string, m proto.Message) {
 func (h *hub) tell(m proto.Message) {
 	for _, c := range h.audience("", true) {
 		c.send(m)
+	}
+}
+
+// tellOthers tells all who listen, but not to this session.
+func (h *hub) tellOthers(session string, m proto.Message) {
+	in := h.listeners(session)
+	for _, c := range h.audience("", true) {
+		if !slices.Contains(in, c) {
+			c.send(m)
+		}
 	}
 }
 

@@ -55,6 +55,7 @@ func (d *Daemon) remote() []string {
 type line struct {
 	service channel.Service
 	gateway *channel.Gateway
+	linked  atomic.Bool // for who must not wait for lines.mu
 
 	// While it is linked; guarded by lines.mu.
 	channel channel.Channel
@@ -132,6 +133,7 @@ func (d *Daemon) openGateways() error {
 			return fmt.Errorf("%s: %w", s.Name, err)
 		}
 		l.channel, l.beside = c, beside
+		l.linked.Store(true)
 	}
 	return nil
 }
@@ -206,6 +208,7 @@ func (d *Daemon) connect(l *line, c channel.Channel, beside []string) {
 	ctx, cut := context.WithCancel(d.lines.ctx)
 	gone := make(chan struct{})
 	l.channel, l.beside, l.cut, l.gone = c, beside, cut, gone
+	l.linked.Store(true)
 	d.log.Info("channel linked", "channel", l.service.Name)
 	d.lines.running.Go(func() {
 		defer close(gone)
@@ -226,6 +229,7 @@ func (d *Daemon) disconnect(l *line) {
 	if l.channel == nil {
 		return
 	}
+	l.linked.Store(false)
 	if l.cut != nil {
 		l.cut()
 		<-l.gone
@@ -308,9 +312,12 @@ func (d *Daemon) plansOpen() []flight.Plan {
 // alert shows something to the owner in every client that listens, whatever
 // conversation it is in.
 func (d *Daemon) alert(text string) {
-	d.hub.tell(proto.Message{
-		Kind: proto.Log, Payload: sexp.P(sexp.Keyword("ACTION"), sexp.Keyword("NOTICE"), sexp.Keyword("TEXT"), text),
-	})
+	d.hub.tell(noticeMessage(text))
+}
+
+// noticeMessage is a note that belongs to no conversation.
+func noticeMessage(text string) proto.Message {
+	return proto.Message{Kind: proto.Log, Payload: sexp.P(sexp.Keyword("ACTION"), sexp.Keyword("NOTICE"), sexp.Keyword("TEXT"), text)}
 }
 
 // A watch knows the credentials that must not leave. What is linked while the

@@ -56,8 +56,7 @@ func (d *Daemon) carryOut(ctx context.Context, o pulse.Order) (string, error) {
 		return call(ctx)
 	case pulse.DoRemind:
 		text := strings.TrimSpace(o.Name + "\n" + o.Text)
-		d.notice(o.Run, text)
-		return text, nil
+		return text, d.tell(reminder(o, text))
 	}
 	return "", fmt.Errorf("order %q: nobody knows how", o.Do)
 }
@@ -108,7 +107,9 @@ func (d *Daemon) outcome(o pulse.Order, m proto.Message) (string, error) {
 	text := strings.TrimSpace(m.Payload.Text("TEXT"))
 	status := m.Payload.Word("STATUS")
 	if !o.Quiet && (status == "DONE" || status == "PENDING") {
-		d.notice(o.Run, fmt.Sprintf("%s: %s", o.Name, text))
+		if err := d.tell(d.result(o, text, status == "PENDING")); err != nil {
+			d.log.Error("what came of a job is not told on the telephone", "name", o.Name, "error", err)
+		}
 	}
 	if d.causes.isPrivate(o.Run) {
 		text = "something private took part, so the words are not kept" // whoever was there has been told
@@ -122,17 +123,16 @@ func (d *Daemon) outcome(o pulse.Order, m proto.Message) (string, error) {
 	return "", errors.New(d.redact(text))
 }
 
-// notice tells whoever is there something that is no answer.
-func (d *Daemon) notice(cause, text string) {
-	if err := d.broadcast(defaultSession, proto.ID(cause), text); err != nil {
-		d.log.Error("a notice was not told", "error", err)
-	}
-}
-
 // tellRun says of runs that did not go well that they did not.
-func (d *Daemon) tellRun(r pulse.Run) {
+func (d *Daemon) tellRun(r pulse.Run, quiet bool) {
 	if r.State == pulse.Failed || r.State == pulse.Missed {
 		d.log.Warn("standing order", "name", r.Name, "state", string(r.State), "due", r.Due, "text", r.Text)
+	}
+	if r.State != pulse.Failed || quiet || !r.Retry.IsZero() {
+		return
+	}
+	if err := d.tell(failure(r)); err != nil {
+		d.log.Error("that a job failed is not told on the telephone", "name", r.Name, "error", err)
 	}
 }
 

@@ -16,6 +16,7 @@ func TestINV12WhatAToolReadOfAPrivateNoteIsNotInTheJournal(t *testing.T) {
 	s := m.cloud(settings(t))
 	h := open(t, s)
 	h.connect().request(say("main", "read me the heading about letters"))
+	h.close() // what no effect waits for is on disk then
 	outcomes := 0
 	for e, err := range journal.Read(filepath.Join(s.StateDir, "journal")) {
 		if err != nil {

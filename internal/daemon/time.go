@@ -33,6 +33,7 @@ const announcedFile = "pulse/announced"
 // A coming thing is a date that has entered its time.
 type coming struct {
 	key, text string
+	far       string // of the text what may leave the machine
 	object    memory.Object
 	private   bool
 }
@@ -63,6 +64,10 @@ func comes(v *memory.View, now time.Time) []coming {
 		c := coming{object: o, private: v.PrivateObject(o), text: fmt.Sprintf("%s: %s (%s:%d)", when, o.Title, o.File, o.Line)}
 		if c.private {
 			c.text = fmt.Sprintf("%s: a private heading (%s:%d)", when, o.File, o.Line)
+		}
+		c.far = when + ": " + o.Title
+		if c.private {
+			c.far = when + ": a private heading"
 		}
 		stage := it.Kind
 		if it.Kind == "upcoming" {
@@ -95,6 +100,11 @@ func (d *Daemon) checkDeadlines(context.Context) (string, error) {
 			fresh = append(fresh, c)
 		}
 	}
+	if !first { // before it counts as announced, or a crash in between would lose it
+		if err := d.tellDates(fresh); err != nil {
+			return "", err
+		}
+	}
 	if len(fresh) > 0 || len(told) != len(now) || first {
 		path := d.statePath(announcedFile)
 		if err := durable.Replace(path, []byte(keep.String()), 0o600); err != nil {
@@ -125,7 +135,7 @@ func (d *Daemon) announce(fresh []coming) error {
 		sexp.Keyword("KIND"), sexp.Keyword("SIGNAL"), sexp.Keyword("ID"), id, sexp.Keyword("AT"), d.now().UTC().Format(time.RFC3339Nano),
 		sexp.Keyword("SESSION"), defaultSession, sexp.Keyword("TYPE"), sexp.Keyword("EVENT"),
 		sexp.Keyword("BODY"), sexp.P(sexp.Keyword("SENSOR"), sexp.Keyword("DEADLINE"), sexp.Keyword("TEXT"), text)))
-	d.notice(id, text)
+	d.hear(id, text)
 	d.pulse.Notify(pulse.Event{Kind: "signal", What: "deadline", Turn: id, Text: text})
 	return err
 }

@@ -68,7 +68,7 @@ func TestWhateverTheClockSaysNoDueTimeIsCarriedOutTwiceOrLost(t *testing.T) {
 			return "fine", nil
 		}
 		options := b.options()
-		options.Tell = func(run pulse.Run) {
+		options.Tell = func(run pulse.Run, _ bool) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			l.tell(run)

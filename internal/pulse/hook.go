@@ -124,6 +124,10 @@ const hookMark = "hook:"
 
 func isHook(id string) bool { return strings.HasPrefix(id, hookMark) }
 
+// HookOf is the identifier of the heading an order stands under, and whether it is a
+// hook. One that stands under none has no such heading.
+func HookOf(job string) (heading string, hook bool) { return strings.CutPrefix(job, hookMark) }
+
 // Limits of hooks.
 const (
 	maxEvents    = 1024 // that wait to be looked at

@@ -84,6 +84,7 @@ const (
 	maxRetries     = 10
 	maxJitter      = 24 * time.Hour
 	defaultBackoff = time.Minute
+	remindRetries  = 3 // of a reminder: told twice is better than not at all
 )
 
 // settings reads the properties both kinds of orders have.
@@ -127,6 +128,9 @@ func (j *Job) settings(get func(string) string) error {
 	j.When, err = ParsePredicate(get("WHEN"))
 	note("WHEN", err)
 	note("DO", j.order(get("DO"), get("TIER")))
+	if j.Do == DoRemind && get("RETRIES") == "" {
+		j.Retries = remindRetries
+	}
 	return errors.Join(errs...)
 }
 

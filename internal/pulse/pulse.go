@@ -20,6 +20,7 @@ import (
 // An Order is one run as whoever carries it out sees it.
 type Order struct {
 	Run    string // also the identifier of the signal, so that what follows from it is known to
+	Job    string // its identifier: of the heading, or [HookOf]
 	Name   string
 	Sensor string // "scheduled" or "hook"
 	Do     string
@@ -43,7 +44,10 @@ type Options struct {
 	Do      func(context.Context, Order) (string, error)
 	Ask     func(ctx context.Context, skill, function string) (bool, error)
 	Written func(memory.Object) bool
-	Tell    func(Run) // told of every run that ends; must not block
+	// Tell is told of every run that ends, before the record says so: whoever has to
+	// pass it on loses nothing to a crash in between, and may hear of it again. Quiet
+	// is what its order wants. It must not wait for anything, nor call back.
+	Tell func(r Run, quiet bool)
 	// Registered names the functions skills want called at an event.
 	Registered func(Event) []string
 	Checks     []Check
@@ -493,14 +497,25 @@ func (p *Pulse) resume(now time.Time) {
 
 // put records runs, all or none, that need no place on disk before something happens.
 func (p *Pulse) put(runs ...Run) {
+	for _, r := range runs {
+		if r.State.ended() && p.o.Tell != nil {
+			p.o.Tell(r, p.quiet(r.Job))
+		}
+	}
 	if err := p.log.Put(false, runs...); err != nil {
 		p.note(err.Error())
 	}
-	for _, r := range runs {
-		if r.State.ended() && p.o.Tell != nil {
-			p.o.Tell(r)
-		}
+}
+
+// quiet reports whether an order wants nobody told how it went.
+func (p *Pulse) quiet(id string) bool {
+	if s := p.jobs[id]; s != nil {
+		return s.Quiet
 	}
+	if h := p.hooks[id]; h != nil {
+		return h.Quiet
+	}
+	return p.registered[id] != nil // those of skills are
 }
 
 // note remembers a problem for the status, once.

@@ -75,12 +75,15 @@ func (p *Pulse) work(ctx context.Context, job *Job, r Run) (text string, err err
 		sensor = "hook"
 	}
 	return p.o.Do(ctx, Order{
-		Run: r.ID, Name: job.Name, Sensor: sensor, Do: job.Do, What: job.What, Text: job.Text, Tier: job.Tier, Quiet: job.Quiet, Due: r.Due,
+		Run: r.ID, Job: r.Job, Name: job.Name, Sensor: sensor, Do: job.Do, What: job.What, Text: job.Text, Tier: job.Tier, Quiet: job.Quiet, Due: r.Due,
 	})
 }
 
 // over records the end of a run and lets the next begin.
 func (p *Pulse) over(w pending, r Run) {
+	if p.o.Tell != nil {
+		p.o.Tell(r, w.s.Quiet)
+	}
 	err := p.log.Put(r.State != Skipped, r)
 	p.mu.Lock()
 	delete(p.active, r.ID)
@@ -102,9 +105,6 @@ func (p *Pulse) over(w pending, r Run) {
 	}
 	p.fill()
 	p.mu.Unlock()
-	if p.o.Tell != nil {
-		p.o.Tell(r)
-	}
 	p.Wake()
 }
 

@@ -107,6 +107,32 @@ func TestARunThatACrashCutOffIsFailedAndNotRepeated(t *testing.T) {
 	}
 }
 
+// A reminder does nothing but tell, so it is told again rather than not at all; the order
+// is the same, by which whoever must not be told twice knows it.
+func TestAReminderThatACrashCutOffIsRepeated(t *testing.T) {
+	b := newBed(t, schedule(job("Plants", "", "CRON=0 * * * *")))
+	begun := make(chan struct{})
+	b.do = func(ctx context.Context, _ pulse.Order) (string, error) {
+		close(begun)
+		<-ctx.Done()
+		return "", ctx.Err()
+	}
+	b.set(at(11, 0))
+	b.p.Tick(at(11, 0))
+	<-begun
+	b.p.Abandon()
+	b.do = nil
+	b.set(at(11, 5))
+	b.open()
+	b.tick(at(11, 5))
+	if got, want := b.story("Plants"), "failed 11:00, done 11:00 #2"; got != want {
+		t.Errorf("want %s, found %s", want, got)
+	}
+	if o := b.orders(); len(o) != 2 || o[0].Job != o[1].Job || o[0].Job == "" || !o[0].Due.Equal(o[1].Due) {
+		t.Errorf("the orders are %+v", o)
+	}
+}
+
 func TestRunsThatWaitSurviveACrash(t *testing.T) {
 	b := newBed(t, schedule(job("Slow", "", "CRON=0 * * * *", "DO=call x", "OVERLAP=queue")))
 	begun := make(chan struct{}, 10)
