@@ -1,5 +1,7 @@
 package lisp
 
+import "slices"
+
 // compiler turns one top-level form into nodes: macros are expanded, names are
 // resolved to slots, and calls to builtins are bound.
 type compiler struct {
@@ -82,13 +84,16 @@ func (fs *fnState) capture(v *variable) int {
 	return len(fs.captures) - 1
 }
 
-func (b *binding) find(s Value) *binding {
-	for ; b != nil; b = b.next {
-		if b.sym == s {
-			return b
-		}
+// find looks a name up in a scope. The code decides how many names there are, so
+// each costs a part of a step.
+func (c *compiler) find(b *binding, s Value) *binding {
+	n := 0
+	for b != nil && b.sym != s {
+		b = b.next
+		n++
 	}
-	return nil
+	c.th.step(uint64(n / 16))
+	return b
 }
 
 func (e env) bindVar(s *Symbol, v *variable) env {
@@ -161,7 +166,7 @@ func (c *compiler) variable(s *Symbol, e env) node {
 	if s == Nil || s == symT || s.keyword() {
 		return &constNode{s}
 	}
-	if b := e.vars.find(s); b != nil {
+	if b := c.find(e.vars, s); b != nil {
 		switch {
 		case b.alias != nil:
 			return c.form(b.alias, e)
@@ -186,6 +191,7 @@ func (c *compiler) ref(v *variable, e env) node {
 		v.boxed = append(v.boxed, &n.boxed)
 		return n
 	}
+	c.th.step(uint64(len(e.fn.captures) / 16))
 	n := &upRef{slot: e.fn.capture(v)}
 	v.boxed = append(v.boxed, &n.boxed)
 	return n
@@ -193,7 +199,7 @@ func (c *compiler) ref(v *variable, e env) node {
 
 // assign compiles a store into a lexical or special variable.
 func (c *compiler) assign(s *Symbol, val node, e env) node {
-	b := e.vars.find(s)
+	b := c.find(e.vars, s)
 	if b == nil || b.v == nil {
 		if s == Nil || s == symT || s.keyword() || c.th.cell(s).constant {
 			c.bad("%s is a constant and cannot be set", c.th.show(s))
@@ -210,8 +216,8 @@ func (c *compiler) store(v *variable, val node, e env) node {
 		v.boxed = append(v.boxed, &n.boxed)
 		return n
 	}
-	n := &upSet{slot: e.fn.capture(v), val: val}
-	return n
+	c.th.step(uint64(len(e.fn.captures) / 16))
+	return &upSet{slot: e.fn.capture(v), val: val}
 }
 
 // compound compiles a list form: special form, macro call or function call.
@@ -223,7 +229,7 @@ func (c *compiler) compound(x *Cons, e env) node {
 		}
 		c.bad("illegal function call: %s", c.th.show(x))
 	}
-	if b := e.funs.find(head); b != nil {
+	if b := c.find(e.funs, head); b != nil {
 		if b.macro != nil {
 			return c.form(c.expandWith(b.macro, x, e), e)
 		}
@@ -266,7 +272,7 @@ func (c *compiler) locked(s *Symbol) bool {
 func (c *compiler) macroexpand1(x Value, e env) (Value, bool) {
 	switch x := x.(type) {
 	case *Symbol:
-		if b := e.vars.find(x); b != nil {
+		if b := c.find(e.vars, x); b != nil {
 			if b.alias != nil {
 				return b.alias, true
 			}
@@ -280,7 +286,7 @@ func (c *compiler) macroexpand1(x Value, e env) (Value, bool) {
 		if !ok {
 			return x, false
 		}
-		if b := e.funs.find(head); b != nil {
+		if b := c.find(e.funs, head); b != nil {
 			if b.macro == nil {
 				return x, false
 			}
@@ -394,12 +400,8 @@ func (c *compiler) isSpecial(s *Symbol, declared []*Symbol) bool {
 	if c.th.cell(s).special {
 		return true
 	}
-	for _, d := range declared {
-		if d == s {
-			return true
-		}
-	}
-	return false
+	c.th.step(uint64(len(declared) / 16))
+	return slices.Contains(declared, s)
 }
 
 func (c *compiler) symbol(v Value, what string) *Symbol {

@@ -65,13 +65,13 @@ func (c *class) linearise() {
 	for _, s := range c.supers {
 		all = append(all, s.order...)
 	}
+	last := map[*class]int{}
+	for i, s := range all {
+		last[s] = i
+	}
 	c.order = []*class{c}
 	for i, s := range all {
-		later := false
-		for _, t := range all[i+1:] {
-			later = later || t == s
-		}
-		if !later {
+		if last[s] == i {
 			c.order = append(c.order, s)
 		}
 	}
@@ -85,6 +85,17 @@ func (c *class) linearise() {
 	for _, sl := range own {
 		c.addSlot(sl)
 	}
+}
+
+// chargeClass pays for making a class of its supers and slots, before it is done.
+func (th *Thread) chargeClass(c *class) {
+	order, slots := 0, len(c.slots)
+	for _, s := range c.supers {
+		order += len(s.order)
+		slots += len(s.slots)
+	}
+	th.step(uint64(order + slots*slots/16))
+	th.alloc(order + 4*slots)
 }
 
 func (c *class) addSlot(s slot) {

@@ -78,6 +78,7 @@ func (l *lambda) bindKeys(f *frame, tail []Value) {
 		th.fail(classProgramError, "odd number of keyword arguments for %s", th.lambdaName(l))
 	}
 	if !l.allow && !th.allowsOthers(tail) {
+		th.step(uint64(len(l.keys) * len(tail) / 64))
 		for i := 0; i < len(tail); i += 2 {
 			if !l.knows(tail[i]) && tail[i] != Value(keyAllow) {
 				known := make([]*Symbol, len(l.keys))
@@ -88,6 +89,7 @@ func (l *lambda) bindKeys(f *frame, tail []Value) {
 			}
 		}
 	}
+	th.step(uint64(len(l.keys) * len(tail) / 64))
 	for i := range l.keys {
 		k := &l.keys[i]
 		found := false

@@ -615,7 +615,7 @@ func (th *Thread) substitute(tree Value, replace func(Value) (Value, bool)) Valu
 	defer th.leave(1)
 	var before []Value // the cars on the way down the list, replaced
 	var spine []*Cons
-	tail := Value(c)
+	var tail Value
 	for {
 		th.alloc(1)
 		before = append(before, th.substitute(c.car, replace))

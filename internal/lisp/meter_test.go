@@ -10,7 +10,10 @@ import (
 // TestWhatTakesLongCostsMuch runs builtins on much data and looks at what they cost:
 // each has work to do that grows with the data, so its price has to grow with it.
 func TestWhatTakesLongCostsMuch(t *testing.T) {
-	img := newImage(t)
+	if testing.Short() {
+		t.Skip("builtins on much data: run by make test")
+	}
+	images := map[string]*lisp.Image{}
 	const text = `(defvar *a* (concatenate 'string (make-string 100000 :initial-element #\a) "b"))
 (defvar *b* (copy-seq *a*))
 (defvar *u* (concatenate 'string (make-string 50000 :initial-element #\é) "b"))
@@ -26,10 +29,29 @@ func TestWhatTakesLongCostsMuch(t *testing.T) {
 (defvar *h* (make-hash-table))
 (dotimes (i 20000) (setf (gethash i *h*) i))
 (defvar *bag* (map 'string #'code-char (loop for i from 1000 below 21000 collect i)))`
+	const code = `(defvar *names* (loop repeat 2000 collect (gensym)))
+(defvar *specs* (mapcar (lambda (n) (list n 1)) *names*))
+(defvar *slots* (loop for i below 2000 collect (intern (format nil "S~d" i))))
+(defclass c0 () ())
+(dotimes (i 500) (eval (list 'defclass (intern (format nil "C~d" (1+ i))) (list (intern (format nil "C~d" i))) nil)))
+(eval (list 'defclass 'wide () *slots*))
+(defvar *wide* (make-instance 'wide))
+(defvar *deep* (make-instance 'c500))
+(eval (list 'defun 'keys (cons '&key *names*) 1))`
 	for _, c := range []struct {
 		setup, form string
 		cost        uint64 // at least, in steps and cells
 	}{
+		{code, `(eval (list 'let *specs* 1))`, 120_000},
+		{code, `(eval (list* 'let* *specs* (loop repeat 2000 collect (first *names*))))`, 240_000},
+		{code, `(eval (list 'let* *specs* (list* 'lambda () *names*)))`, 120_000},
+		{code, `(eval (list 'let () (list* 'declare (list (cons 'special *names*))) (list* 'let *specs* '(1))))`, 120_000},
+		{code, `(eval (list 'lambda () (list* 'tagbody (loop for n in *names* append (list n (list 'go (first *names*)))))))`, 1_000_000},
+		{code, `(eval (list 'defclass 'wider () *slots*))`, 250_000},
+		{code, `(eval (list 'defclass 'deeper (list 'c500) ()))`, 500},
+		{code, `(slot-exists-p *wide* 's1999)`, 100},
+		{code, `(typep *deep* 'c0)`, 30},
+		{code, `(apply #'keys :allow-other-keys t (make-list 4000 :initial-element :x))`, 100_000},
 		{text, `(uiop:string-prefix-p *a* *b*)`, 3_000},
 		{text, `(uiop:string-suffix-p *a* *b*)`, 3_000},
 		{text, `(string= *a* *b* :start1 1 :start2 1)`, 3_000},
@@ -62,10 +84,10 @@ func TestWhatTakesLongCostsMuch(t *testing.T) {
 		{lists, `(block nil (maphash (lambda (k v) k v (return)) *h*))`, 1_000},
 		{lists, `(string-trim *bag* (make-string 20000 :initial-element (char *bag* 19999)))`, 20_000},
 	} {
-		th := img.Thread(lisp.Budget{Steps: 1 << 40, Cells: 1 << 40, Depth: 2000, Output: 4096})
-		if _, err := th.EvalString("setup", c.setup); err != nil {
-			t.Fatal(err)
+		if images[c.setup] == nil {
+			images[c.setup] = loadImage(t, c.setup)
 		}
+		th := images[c.setup].Thread(lisp.Budget{Steps: 1e9, Cells: 1e9, Depth: 2000, Output: 4096})
 		before := th.Left()
 		if _, err := th.EvalString("form", c.form); err != nil {
 			t.Errorf("%s: %v", c.form, err)

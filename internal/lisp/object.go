@@ -104,6 +104,7 @@ func biDefclass(th *Thread, a []Value) Value {
 	case *Function:
 		k.report = r
 	}
+	th.chargeClass(k)
 	k.linearise()
 	th.own(name).class = k
 	return k
@@ -120,6 +121,7 @@ func (th *Thread) makeInstance(k *class, args []Value) *instance {
 			th.fail(classProgramError, "invalid initialization argument %s for class %s", th.show(args[i]), k.name.name)
 		}
 	}
+	th.step(uint64(len(k.defaults) * len(args) / 16))
 	for _, d := range k.defaults {
 		given := false
 		for i := 0; i < len(args); i += 2 {
@@ -140,6 +142,7 @@ func (th *Thread) makeInstance(k *class, args []Value) *instance {
 // initarg stores an initarg in its slots; the first one given wins.
 func (th *Thread) initarg(in *instance, k, v Value) bool {
 	found := false
+	th.step(uint64(len(in.class.slots) / 16))
 	for i := range in.class.slots {
 		for _, a := range in.class.slots[i].args {
 			if Value(a) == k {
@@ -158,6 +161,7 @@ func (th *Thread) slotOf(x, name Value) (*instance, int) {
 	if !ok {
 		th.fail(classSimpleError, "%s has no slot named %s", th.show(x), th.show(name))
 	}
+	th.step(uint64(len(in.class.slots) / 16))
 	i := in.class.slot(name)
 	if i < 0 {
 		th.fail(classSimpleError, "When attempting to read the slot's value (slot-value), the slot %s is missing from the object %s.", th.show(name), th.show(x))
@@ -289,6 +293,7 @@ func (th *Thread) ensureGeneric(name, params Value) *generic {
 		if old.generic == nil {
 			th.fail(classProgramError, "%s already names an ordinary function", th.show(name))
 		}
+		th.alloc(len(old.generic.methods) / 4)
 		g.methods = append(g.methods, old.generic.methods...)
 	}
 	th.setFunction(name, &Function{name: name, generic: g})
@@ -311,6 +316,7 @@ func biDefmethod(th *Thread, a []Value) Value {
 		defer func() { th.unlock = unlock }()
 	}
 	g := th.ensureGeneric(a[0], a[4])
+	th.step(uint64(len(g.methods)))
 	for i, old := range g.methods {
 		if old.qualifier == m.qualifier && th.sameSpecs(old.specs, m.specs) {
 			g.methods[i] = m
@@ -342,7 +348,9 @@ func (th *Thread) rank(spec, arg Value) int {
 		}
 		return -1
 	case *class:
-		for i, k := range th.classOf(arg).order {
+		order := th.classOf(arg).order
+		th.step(uint64(len(order) / 16))
+		for i, k := range order {
 			if k == s {
 				return i + 1
 			}
@@ -531,8 +539,11 @@ var objectPrims = []prim{
 		in, i := th.slotOf(x, name)
 		return mkBool(th.inst(in).slots[i] != nil)
 	}},
-	{usage: "(slot-exists-p object slot)", doc: "true if there is such a slot", fn2: func(_ *Thread, x, name Value) Value {
+	{usage: "(slot-exists-p object slot)", doc: "true if there is such a slot", fn2: func(th *Thread, x, name Value) Value {
 		in, ok := x.(*instance)
+		if ok {
+			th.step(uint64(len(in.class.slots) / 16))
+		}
 		return mkBool(ok && in.class.slot(name) >= 0)
 	}},
 	{usage: "(slot-makunbound object slot)", doc: "take a slot's value away", fn2: func(th *Thread, x, name Value) Value {

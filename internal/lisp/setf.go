@@ -42,7 +42,7 @@ func (c *compiler) expandPlace(p Value, e env) Value {
 	for {
 		l, ok := p.(*Cons)
 		if ok {
-			if s, isSym := l.car.(*Symbol); isSym && (c.th.img.stores[s] != nil || c.th.cell(s).setter != nil) && e.funs.find(s) == nil {
+			if s, isSym := l.car.(*Symbol); isSym && (c.th.img.stores[s] != nil || c.th.cell(s).setter != nil) && c.find(e.funs, s) == nil {
 				return p
 			}
 		}

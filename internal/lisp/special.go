@@ -79,7 +79,7 @@ func cFunction(c *compiler, x *Cons, e env) node {
 	c.want(x, 1, 1)
 	switch name := c.nth(x, 1).(type) {
 	case *Symbol:
-		if b := e.funs.find(name); b != nil && b.v != nil {
+		if b := c.find(e.funs, name); b != nil && b.v != nil {
 			return c.ref(b.v, e)
 		}
 		if c.th.img.special[name] != nil || c.th.cell(name).macro != nil || c.th.img.macros[name] != nil {
@@ -203,6 +203,7 @@ func cLet(c *compiler, x *Cons, e env, sequential bool) node {
 		}
 		v := &n.vars[i]
 		sym := c.varName(name)
+		c.th.step(uint64(i / 16))
 		for _, earlier := range specs[:i] {
 			if !sequential && (earlier == name || car(earlier) == name) {
 				c.bad("let: the variable %s is bound twice", sym.name)
@@ -236,6 +237,7 @@ func cLet(c *compiler, x *Cons, e env, sequential bool) node {
 // others returns the declared specials that are not bound here.
 func (c *compiler) others(declared []*Symbol, specs []Value) []*Symbol {
 	var out []*Symbol
+	c.th.step(uint64(len(declared) * len(specs) / 16))
 	for _, d := range declared {
 		bound := false
 		for _, s := range specs {
@@ -266,7 +268,7 @@ func cSetq(c *compiler, x *Cons, e env) node {
 	var out []node
 	for i := 0; i < len(forms); i += 2 {
 		s := c.symbol(forms[i], "setq")
-		if b := e.vars.find(s); b != nil && b.alias != nil {
+		if b := c.find(e.vars, s); b != nil && b.alias != nil {
 			out = append(out, c.form(list(symSetf, b.alias, forms[i+1]), e))
 			continue
 		} else if ex := c.th.cell(s).expand; b == nil && ex != nil {
@@ -314,6 +316,7 @@ func cReturnFrom(c *compiler, x *Cons, e env) node {
 	name := c.symbol(c.nth(x, 1), "return-from")
 	b := e.blocks
 	for b != nil && (b.sym != Value(name) || b.block == nil) {
+		c.th.step(1)
 		b = b.next
 	}
 	if b == nil {
@@ -371,6 +374,7 @@ func cGo(c *compiler, x *Cons, e env) node {
 	tag := c.nth(x, 1)
 	b := e.blocks
 	for b != nil && (b.tags == nil || !c.th.eql(b.sym, tag)) {
+		c.th.step(1)
 		b = b.next
 	}
 	if b == nil {

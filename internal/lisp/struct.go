@@ -292,6 +292,7 @@ func biDefstruct(th *Thread, a []Value) Value {
 	}
 	own := k.slots
 	k.slots = nil
+	th.chargeClass(k)
 	k.linearise()
 	k.slots = own
 	th.own(name).class = k
