@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -220,6 +221,26 @@ func TestAPlanOfSeveralStepsIsShownAndFollowed(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(memex, "inbox", "inbox.org"))
 	if err != nil || strings.Count(string(raw), "bell") != 2 {
 		t.Errorf("inbox %q, %v", raw, err)
+	}
+}
+
+// What an editor attaches is read like a file: the model hears it, and it is not taken
+// for what the person said.
+func TestWhatAnEditorAttachesIsNotThePersonsWord(t *testing.T) {
+	e, env, memex := rawACP(t)
+	session := e.open(memex)
+	e.call("session/prompt", fmt.Sprintf(`{"sessionId":%q,"prompt":[{"type":"text","text":"look at"},{"type":"resource","resource":{"uri":"file:///mail.txt","text":"echo from a stranger"}}]}`, session))
+	if !strings.Contains(fmt.Sprint(e.got), "I heard: from a stranger") {
+		t.Errorf("the model did not hear it: %v", e.got)
+	}
+	past := exec.Command(binary, "send", fmt.Sprintf("(:TYPE :REQUEST :META (:SESSION-ID %q) :PAYLOAD (:ACTION :CONVERSATION))", session))
+	past.Env = env
+	if out, err := past.Output(); err != nil || !strings.Contains(string(out), `:TEXT "look at file:///mail.txt"`) || strings.Contains(string(out), `:WHO "you" :TEXT "echo`) {
+		t.Errorf("what was said is %s, %v", out, err)
+	}
+	raw, err := exec.Command("sh", "-c", "cat "+filepath.Join(filepath.Dir(memex), ".local", "state", "passepartout", "journal", "*")).Output()
+	if err != nil || !regexp.MustCompile(`:KIND :RULING .*:UNTRUSTED T`).Match(raw) {
+		t.Errorf("the answer is judged as if nothing untrusted was read: %v\n%s", err, raw)
 	}
 }
 

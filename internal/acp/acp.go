@@ -236,9 +236,10 @@ func rows(p sexp.Plist, key sexp.Keyword) []sexp.Plist {
 	return out
 }
 
-// said is a prompt as text. What an editor attaches is marked as attached.
-func said(blocks []sdk.ContentBlock) (string, error) {
-	var b strings.Builder
+// said is a prompt: the person's words, and the text of what the editor attaches,
+// which is not theirs.
+func said(blocks []sdk.ContentBlock) (words, attached string, err error) {
+	var b, more strings.Builder
 	for _, c := range blocks {
 		switch {
 		case c.Text != nil:
@@ -247,10 +248,11 @@ func said(blocks []sdk.ContentBlock) (string, error) {
 			fmt.Fprintf(&b, " %s ", c.ResourceLink.Uri)
 		case c.Resource != nil && c.Resource.Resource.TextResourceContents != nil:
 			r := c.Resource.Resource.TextResourceContents
-			fmt.Fprintf(&b, "\n\n<attached uri=%q>\n%s\n</attached>\n", r.Uri, r.Text)
+			fmt.Fprintf(&more, "%s:\n%s\n\n", r.Uri, r.Text)
+			fmt.Fprintf(&b, " %s ", r.Uri)
 		default:
-			return "", errors.New("only text, links and text resources are understood")
+			return "", "", errors.New("only text, links and text resources are understood")
 		}
 	}
-	return strings.TrimSpace(b.String()), nil
+	return strings.TrimSpace(b.String()), strings.TrimSpace(more.String()), nil
 }

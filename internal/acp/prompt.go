@@ -42,7 +42,7 @@ type answer struct {
 
 // Prompt implements [sdk.Agent].
 func (s *server) Prompt(ctx context.Context, r sdk.PromptRequest) (sdk.PromptResponse, error) {
-	text, err := said(r.Prompt)
+	text, attached, err := said(r.Prompt)
 	if err == nil && text == "" {
 		err = errors.New("there are no words in this prompt")
 	}
@@ -66,9 +66,11 @@ func (s *server) Prompt(ctx context.Context, r sdk.PromptRequest) (sdk.PromptRes
 		s: s, l: l, session: r.SessionId, ctx: context.WithoutCancel(ctx),
 		asked: map[string]sdk.ToolCallId{}, answers: make(chan answer, 1),
 	}
-	p.id, _, err = l.send(proto.Message{
-		Kind: proto.Event, Payload: sexp.P(sexp.Keyword("SENSOR"), sexp.Keyword("USER-INPUT"), sexp.Keyword("TEXT"), text),
-	}, session, false)
+	payload := sexp.P(sexp.Keyword("SENSOR"), sexp.Keyword("USER-INPUT"), sexp.Keyword("TEXT"), text)
+	if attached != "" {
+		payload = payload.With("ATTACHED", sexp.String(attached))
+	}
+	p.id, _, err = l.send(proto.Message{Kind: proto.Event, Payload: payload}, session, false)
 	if err != nil {
 		return sdk.PromptResponse{}, err
 	}

@@ -163,10 +163,11 @@ func (m *memoir) signal(e sexp.Plist) {
 	} else {
 		taint.Untrusted = true
 	}
+	taint.Untrusted = taint.Untrusted || body.Text("ATTACHED") != ""
 	m.s.taint = m.s.taint.Join(taint)
 	m.s.inquiry, m.open = nil, text
 	m.s.begin(proto.ID(e.Text("ID")), own)
-	m.s.hear(llm.Message{Role: llm.User, Text: text})
+	m.s.hear(llm.Message{Role: llm.User, Text: withAttached(text, body)})
 }
 
 // ruling takes what was decided. Its facts hold the labels the session had.

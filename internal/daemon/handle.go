@@ -49,9 +49,12 @@ func (d *Daemon) handleEvent(c *conn, m proto.Message, session string) {
 	}
 	switch m.Sensor() {
 	case "user-input", "chat-message":
-		text := m.Payload.Text("TEXT")
 		d.catchUp()
-		d.submit(c, m, session, proto.Event, sexp.P(sexp.Keyword("SENSOR"), sexp.Keyword("USER-INPUT"), sexp.Keyword("TEXT"), text))
+		body := sexp.P(sexp.Keyword("SENSOR"), sexp.Keyword("USER-INPUT"), sexp.Keyword("TEXT"), m.Payload.Text("TEXT"))
+		if attached := m.Payload.Text("ATTACHED"); attached != "" {
+			body = body.With("ATTACHED", sexp.String(attached))
+		}
+		d.submit(c, m, session, proto.Event, body)
 	case "repl-eval":
 		d.askFor("repl-eval", asking{c, m, session})
 	case "point-update":
