@@ -96,6 +96,7 @@ func TestPathsAreConfined(t *testing.T) {
 		{"the rules are not written", "tool.write-file", read("~/memex/system/rules.org"), gate.Deny, "self-build.own"},
 		{"nor through a link", "tool.write-file", read("self"), gate.Deny, "self-build.own"},
 		{"a skill asks", "tool.write-file", read("~/memex/skills/gardener.org"), gate.Ask, "self-build.steering"},
+		{"and so it does in other letters", "tool.write-file", read("~/memex/Skills/gardener.org"), gate.Ask, "self-build.steering"},
 		{"another agent's settings", "tool.write-file", read(".claude/settings.json"), gate.Deny, "self-build.agent"},
 		{"a system file", "tool.write-file", read("/usr/bin/ls"), gate.Deny, "confine.system"},
 		{"a whole root", "tool.write-file", read("/home/ada/work"), gate.Deny, "confine.top"},

@@ -28,10 +28,12 @@ func judgeSelfBuild(v *view) Verdict {
 	return verdict
 }
 
-// inside reports whether p is one of the places or lies below one.
+// inside reports whether p is one of the places or lies below one. On a file system
+// that ignores case other letters are the same place.
 func inside(p string, places []string) bool {
+	p = strings.ToLower(p)
 	for _, dir := range places {
-		dir = path.Clean(dir)
+		dir = strings.ToLower(path.Clean(dir))
 		if p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/") {
 			return true
 		}

@@ -23,6 +23,7 @@ func oneMeaning(p string) bool {
 // element, backslash as separator, and the directories that are links on every machine replaced.
 func fold(p string) string {
 	if !plain(p) {
+		p = ligatures.Replace(p)
 		p = strings.Map(func(r rune) rune {
 			if invisible(r) {
 				return -1
@@ -42,6 +43,9 @@ func fold(p string) string {
 	}
 	return p
 }
+
+// ligatures are the letters that a file system which ignores case takes for two others, or for another: .ßh is .ssh there.
+var ligatures = strings.NewReplacer("ß", "ss", "ẞ", "ss", "ſ", "s", "ﬀ", "ff", "ﬁ", "fi", "ﬂ", "fl", "ﬃ", "ffi", "ﬄ", "ffl", "ﬅ", "st", "ﬆ", "st", "ŉ", "ʼn")
 
 // plain reports whether p is already folded, which nearly every path is.
 func plain(p string) bool {

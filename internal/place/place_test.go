@@ -120,7 +120,7 @@ func TestKindNamesWhatAPathIs(t *testing.T) {
 			"/home/ada/.cargo/credentials.toml", "/home/ada/.docker/config.json", "/home/ada/.config/Signal/sql/db.sqlite", "/home/ada/Library/Keychains/login.keychain-db",
 			"/home/ada/work/credentials.json", "/home/ada/work/secrets.yaml", "/home/ada/work/server.key", "/home/ada/work/prod.tfstate", "/home/ada/.local/share/fish/fish_history",
 			"/run/secrets/db", "/var/run/secrets/kubernetes.io/serviceaccount/token", "/home/ada/.claude/.credentials.json", "/home/ada/.codex/auth.json", "/home/ada/.pgpass",
-			"/home/ada/work/%2e%2e/%2e%2e/%2essh/id_rsa", "/home/ada/.s\u200bsh/id_rsa", "/home/ada/.ssh./id_rsa", `/home/ada/.ssh\id_rsa`, "/home/ada/.git-credentials",
+			"/home/ada/work/%2e%2e/%2e%2e/%2essh/id_rsa", "/home/ada/.s\u200bsh/id_rsa", "/home/ada/.\u00dfh/id_rsa", "/home/ada/.\u017f\u017fh/id_rsa", "/home/ada/.ssh./id_rsa", `/home/ada/.ssh\id_rsa`, "/home/ada/.git-credentials",
 			"/home/ada/.config/rclone/rclone.conf", "/home/ada/work/client_secret_12.json", "/home/ada/work/my-service-account.json", "/etc/ssl/private/site.key", "/home/ada/work/passwords.txt", "/home/ada/work/prod-credentials.yaml", "/home/ada/work/token.json",
 			"/home/ada/work/passwords.zip", "/home/ada/work/credentials.tar.gz", "/home/ada/work/passwd.txt", "/home/ada/site/.htpasswd",
 		},
