@@ -195,13 +195,3 @@ func (e Effect) String() string {
 	}
 	return effectNames[EffectUnknown]
 }
-
-// ParseEffect is the inverse of [Effect.String]; an unknown name is EffectUnknown.
-func ParseEffect(s string) Effect {
-	for i, n := range effectNames {
-		if n == s {
-			return Effect(i)
-		}
-	}
-	return EffectUnknown
-}

@@ -54,7 +54,7 @@ func (j *judge) builtin(base string, args []string) (out flow, ok bool) {
 	case "export", "declare", "typeset", "local", "readonly", "integer", "float":
 		for _, a := range args {
 			if n, v, found := strings.Cut(a, "="); found {
-				j.envVar(n, v, true)
+				j.envVar(n, v)
 				j.setVar(n, v)
 			}
 		}
@@ -304,7 +304,7 @@ func (j *judge) assignBuiltin(base string, args []string) {
 			j.setVar(a, anything)
 		default:
 			if n, v, ok := strings.Cut(a, "="); ok {
-				j.envVar(n, v, false)
+				j.envVar(n, v)
 				a = n
 			}
 			j.setVar(a, anything)

@@ -46,7 +46,7 @@ var varRules = map[string]varRule{
 var pagers = map[string]bool{"": true, "cat": true, "less": true, "more": true, "true": true, ":": true, "less -R": true, "less -FRX": true, "less -RFX": true, "less -FR": true, "bat": true, "delta": true, "most": true, "gcc": true, "g++": true, "clang": true, "clang++": true, "cc": true, "c++": true, "ld": true, "ar": true, "/bin/bash": true, "/bin/sh": true, "/bin/zsh": true, "bash": true, "/bin/cat": true}
 
 // envVar judges setting a variable. Whether it is exported does not matter: a name that is already in the environment stays there.
-func (j *judge) envVar(name, value string, _ bool) {
+func (j *judge) envVar(name, value string) {
 	if !known(name) {
 		j.ask("shell.dynamic-assignment", "which variable would be set is not known")
 		return

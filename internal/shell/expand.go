@@ -377,11 +377,6 @@ func (j *judge) lookup(name string) (string, bool) {
 		return j.cwd, true
 	case "IFS":
 		return " \t\n", true
-	}
-	if v, ok := j.env.Vars[name]; ok {
-		return v, true
-	}
-	switch name {
 	case "HOME":
 		return j.env.Places.Home, j.env.Places.Home != ""
 	case "USER", "LOGNAME":

@@ -135,7 +135,6 @@ type Files interface {
 type Env struct {
 	Places    place.Layout
 	Cwd       string              // absolute; empty means unknown
-	Vars      map[string]string   // variables the shell will start with; HOME, USER and PWD are filled in from Places and Cwd
 	Hosts     host.List           // hosts that may be talked to without asking
 	Services  map[string][]string // hosts behind the symbolic names of the command table, such as "registry:python"; all must be in Hosts
 	Sandboxed bool                // no network, writes only under the roots and a private /tmp, secrets hidden; otherwise nothing is Harmless

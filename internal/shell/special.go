@@ -208,7 +208,7 @@ func (j *judge) envProgram(args []string) flow {
 			}
 		case strings.Contains(a, "="):
 			n, v, _ := strings.Cut(a, "=")
-			j.envVar(n, v, true)
+			j.envVar(n, v)
 			j.setVar(n, v)
 		case a == "-":
 		default:
@@ -239,7 +239,7 @@ func (j *judge) sudo(base string, args []string) flow {
 	}
 	for len(ops) > 0 && strings.Contains(ops[0], "=") && ops[0][0] != '/' {
 		n, v, _ := strings.Cut(ops[0], "=")
-		j.envVar(n, v, true)
+		j.envVar(n, v)
 		ops = ops[1:]
 	}
 	switch {

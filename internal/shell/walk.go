@@ -459,7 +459,7 @@ func (j *judge) call(c *syntax.CallExpr, redirs []*syntax.Redirect, written *[]s
 	}
 	if len(c.Args) == 0 {
 		for _, a := range c.Assigns {
-			j.assign(a, false)
+			j.assign(a)
 		}
 		if len(*written) > 0 {
 			j.truncated(*written)
@@ -470,7 +470,7 @@ func (j *judge) call(c *syntax.CallExpr, redirs []*syntax.Redirect, written *[]s
 	if len(c.Assigns) > 0 {
 		restore = cloneMap(j.vars)
 		for _, a := range c.Assigns {
-			j.assign(a, true)
+			j.assign(a)
 		}
 	}
 	pos, net := j.pos, j.netSubst
@@ -497,8 +497,8 @@ func writesNothing(argv []string) bool {
 	return false
 }
 
-// assign judges and records NAME=value; env is true when the value is passed to a program.
-func (j *judge) assign(a *syntax.Assign, env bool) {
+// assign judges and records NAME=value.
+func (j *judge) assign(a *syntax.Assign) {
 	if a.Index != nil {
 		j.arithm(a.Index)
 	}
@@ -527,7 +527,7 @@ func (j *judge) assign(a *syntax.Assign, env bool) {
 	if a.Index != nil {
 		v = anything
 	}
-	j.envVar(name, v, env)
+	j.envVar(name, v)
 	j.setVar(name, v)
 	if j.numbers[name] {
 		j.arithText(v, 0)
@@ -538,13 +538,10 @@ func (j *judge) assign(a *syntax.Assign, env bool) {
 func (j *judge) declare(c *syntax.DeclClause) {
 	j.name = c.Variant.Value
 	j.rep.Commands++
-	export, evaluates := c.Variant.Value == "export", c.Variant.Value == "nameref"
+	evaluates := c.Variant.Value == "nameref"
 	for _, a := range c.Args {
 		if a.Naked && a.Value != nil {
 			for _, w := range j.fields([]*syntax.Word{a.Value}) {
-				if strings.HasPrefix(w, "-") && strings.Contains(w, "x") {
-					export = true
-				}
 				if strings.HasPrefix(w, "-") && strings.Contains(w, "p") {
 					j.ask("shell.environment", "prints variables, where credentials are often kept")
 				}
@@ -556,7 +553,7 @@ func (j *judge) declare(c *syntax.DeclClause) {
 					if evaluates {
 						j.arithText(v, 0)
 					}
-					j.envVar(n, v, export)
+					j.envVar(n, v)
 					j.setVar(n, v)
 				} else if !known(w) {
 					j.ask("shell.dynamic-assignment", "which variable would be set is not known")
@@ -564,7 +561,7 @@ func (j *judge) declare(c *syntax.DeclClause) {
 			}
 			continue
 		}
-		j.assign(a, true)
+		j.assign(a)
 		if evaluates && a.Name != nil {
 			j.evaluated(a.Name.Value)
 		}
