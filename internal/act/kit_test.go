@@ -15,6 +15,7 @@ import (
 
 	"passepartout/internal/act"
 	"passepartout/internal/gate"
+	"passepartout/internal/label"
 	"passepartout/internal/memory"
 	"passepartout/internal/proto"
 	"passepartout/internal/sandbox"
@@ -77,6 +78,7 @@ type shop struct {
 	undo    *undo.Store
 	memory  *memory.Store
 	history act.History
+	labels  *label.Store // of what commands write
 	table   *act.Table
 	chain   *gate.Chain
 	steps   int
@@ -110,8 +112,12 @@ func open(t tb, web act.Web, extra ...act.Tool) *shop {
 	f := act.Files{History: s.history, Label: m.Label, PrivateTags: []string{"@personal"}, Skip: func(p string) bool { return strings.Contains(p, "secret") }}
 	box, err := act.NewToolbox(slices.Concat(f.Tools(), m.Tools(), s.history.Tools(), web.Tools(), act.Plain(), extra)...)
 	must(t, err)
+	s.labels, err = label.Open(filepath.Join(dir, "state/labels"))
+	must(t, err)
+	t.Cleanup(func() { s.labels.Close() })
 	shell := act.Shell{
-		Dir: s.memex, WriteRoots: []string{s.memex, filepath.Join(s.memex, "notes")}, History: s.history,
+		Labels: s.labels,
+		Dir:    s.memex, WriteRoots: []string{s.memex, filepath.Join(s.memex, "notes")}, History: s.history,
 		Hidden:  func() []string { return []string{filepath.Join(dir, "state")} },
 		Private: web.Private, Resolver: web.Resolver, Trials: filepath.Join(dir, "state/trials"), Trial: 3 * time.Second,
 	}

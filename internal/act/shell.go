@@ -111,11 +111,20 @@ func (s Shell) spec(argv []string, args sexp.Plist) sandbox.Spec {
 
 // run starts the command with the files it may change remembered.
 func (s Shell) run(ctx context.Context, spec sandbox.Spec, files []gate.File, what string) Outcome {
+	end := func() {}
+	defer func() { end() }() // when what it changed is marked
 	var scopes []undo.Scope
 	for _, r := range spec.WriteRoots {
 		scopes = append(scopes, undo.Scope{Root: r})
 	}
 	var r sandbox.Result
+	spread := false // another command may be writing what this one reads
+	spec.Watching = func(opened func() bool) {
+		spread = s.Labels.Spreading()
+		if len(spec.WriteRoots) > 0 {
+			end = s.Labels.Begin(func() bool { return turnOf(ctx).Taint.Private || opened() })
+		}
+	}
 	k, err := s.History.keep(ctx, "shell "+what, scopes, false, func() error {
 		err := unchanged(files)
 		if err == nil {
@@ -127,6 +136,7 @@ func (s Shell) run(ctx context.Context, spec sandbox.Spec, files []gate.File, wh
 		return Failed(notRun+"%v", err)
 	}
 	o := shellOutcome(r)
+	o.Taint.Private = o.Taint.Private || spread
 	o.Text += k.note
 	o.Changed = k.paths
 	// What a command prints is from outside, and what it writes need not be: without

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"passepartout/internal/act"
+	"passepartout/internal/proto"
 )
 
 func TestCommandsRunForRealAndSayHowTheyEnded(t *testing.T) {
@@ -120,5 +121,25 @@ func BenchmarkShellWithUndo(b *testing.B) {
 	}
 	for b.Loop() {
 		s.succeeds("shell", `:CMD "echo x > out.txt"`)
+	}
+}
+
+// TestWhatACommandOfAPrivateTurnWritesIsPrivateAtOnce: it can hold what the turn has
+// read, and its label comes only when the command ends.
+func TestWhatACommandOfAPrivateTurnWritesIsPrivateAtOnce(t *testing.T) {
+	sandboxed(t)
+	s := open(t, act.Web{})
+	for _, private := range []bool{false, true} {
+		pieces := 0
+		ctx := act.InTurn(t.Context(), act.Turn{ID: "s-1", Taint: proto.Taint{Private: private}, Output: func([]byte) {
+			pieces++
+			if got := s.labels.Of(s.path("memex/copy.txt")).Private; got != private || s.labels.Spreading() != private {
+				t.Errorf("of a turn that is private (%t): %t while it runs", private, got)
+			}
+		}})
+		s.carryOut(ctx, s.permit("shell", `:CMD "echo words >> copy.txt; echo here"`))
+		if got := s.labels.Of(s.path("memex/copy.txt")).Private; pieces == 0 || got != private || s.labels.Spreading() {
+			t.Errorf("of a turn that is private (%t): %t when it has ended", private, got)
+		}
 	}
 }

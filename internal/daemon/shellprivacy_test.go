@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"passepartout/internal/llm"
+	"passepartout/internal/sexp"
 )
 
 // heardOf counts the requests that carry a text.
@@ -123,6 +124,45 @@ func TestACommandBesideADaemonThatReadsPrivateNotesStaysPublic(t *testing.T) {
 			<-read
 			if got := r.Text("TEXT") == "summary" && m.heardOf("Nothing to hide.") > 0; got != public || m.heardOf("canary") > 0 {
 				t.Errorf("public: %t, ended %s", got, r)
+			}
+		})
+	}
+}
+
+// TestINV12WhatARunningCommandWritesIsPrivateAtOnce lets a command copy the diary and
+// wait: the copy has no label before it ends, and somebody else reads it.
+func TestINV12WhatARunningCommandWritesIsPrivateAtOnce(t *testing.T) {
+	for tool, args := range map[string]map[string]any{
+		"read-file": {"filepath": "copy.txt"}, "search-files": {"path": ".", "pattern": "canary"}, "shell": {"cmd": "tail -n 1 copy.txt"},
+	} {
+		t.Run(tool, func(t *testing.T) {
+			args["explanation"] = "The person asked to look at the file."
+			m := newModel(t, inTurn(
+				call("shell", map[string]any{"cmd": "tail -n 1 diary.org > copy.txt; cat door", "explanation": "The person asked for a copy."}, 1),
+				call(tool, args, 1), speak("summary")))
+			s := m.cloud(settings(t))
+			s.PrivacyTags = []string{"@personal"}
+			write(t, s, "diary.org", secretDiary)
+			door := filepath.Join(s.MemexDir, "door")
+			if err := syscall.Mkfifo(door, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			h := open(t, s)
+			done := make(chan sexp.Keyword)
+			go func() { done <- h.connect().request(say("one", "copy it")).Payload.Word("STATUS") }()
+			f, err := os.OpenFile(door, os.O_WRONLY, 0) // waits for the command
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := h.connect().request(say("two", "what is in the copy?")).Payload
+			if err := f.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if m.heardOf("canary sings") > 0 || r.Word("STATUS") == "DONE" {
+				t.Errorf("ended %s", r)
+			}
+			if status := <-done; status == "DONE" || m.heardOf("canary sings") > 0 {
+				t.Errorf("the command's own turn ended %s", status)
 			}
 		})
 	}

@@ -6,6 +6,10 @@
 // likes. A [Store] keeps the labels of such files by path, in a file of its own, and
 // whoever reads one of them later takes its labels over.
 //
+// What a command has written gets its labels when it ends. Until then whatever was
+// changed since it began counts as private, from the moment on when it opened something
+// private ([Store.Begin]).
+//
 // Labels are only ever added here. Taking one off is for a person: [Store.Clear].
 //
 // The rule a newcomer will break: a mark that cannot be kept on disk still counts
@@ -18,10 +22,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"passepartout/internal/proto"
 	"passepartout/internal/record"
@@ -44,11 +50,18 @@ type Store struct {
 	file  *record.File
 	marks map[string]proto.Taint
 	rest  proto.Taint // of all files that found no room
+	runs  map[*run]bool
+}
+
+// A run is a command that has not ended.
+type run struct {
+	since time.Time
+	reads func() bool // whether it has opened something private
 }
 
 // Open reads the marks at path and forgets those of files that are gone.
 func Open(path string) (*Store, error) {
-	s := &Store{marks: map[string]proto.Taint{}}
+	s := &Store{marks: map[string]proto.Taint{}, runs: map[*run]bool{}}
 	if err := record.Read(path, s.take); err != nil {
 		return nil, fmt.Errorf("labels: %w", err)
 	}
@@ -134,14 +147,66 @@ func (s *Store) Mark(paths []string, t proto.Taint) error {
 	return nil
 }
 
-// Of are the labels of a file.
+// Of are the labels of a file. Whoever has read the file asks afterwards: what a command
+// wrote meanwhile is then accounted for.
 func (s *Store) Of(path string) proto.Taint {
 	if s == nil {
 		return proto.Taint{}
 	}
 	s.mu.Lock()
+	t := s.marks[filepath.Clean(path)].Join(s.rest)
+	runs := slices.Collect(maps.Keys(s.runs))
+	s.mu.Unlock()
+	if !t.Private && len(runs) > 0 {
+		t.Private = writtenBy(path, runs)
+	}
+	return t
+}
+
+// clockSlack is how far the clock of a file system may be behind ours.
+const clockSlack = 2 * time.Second
+
+// writtenBy reports whether one of these commands may have written private text into a
+// file. The time asked for is the one that no program can set.
+func writtenBy(path string, runs []*run) bool {
+	info, err := os.Stat(path)
+	if err != nil {
+		return false // then there is nothing to read either
+	}
+	changed := changeTime(info)
+	return slices.ContainsFunc(runs, func(r *run) bool {
+		return !changed.Before(r.since.Add(-clockSlack)) && r.reads()
+	})
+}
+
+// Begin says that a command is about to begin that may write; reads tells whether it
+// has opened something private by now. End says that it has ended, and that what it
+// changed is marked.
+func (s *Store) Begin(reads func() bool) (end func()) {
+	if s == nil {
+		return func() {}
+	}
+	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.marks[filepath.Clean(path)].Join(s.rest)
+	r := &run{time.Now(), reads}
+	s.runs[r] = true
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.runs, r)
+	}
+}
+
+// Spreading reports whether a command is running that may be writing private text just
+// now, to files nobody can know yet.
+func (s *Store) Spreading() bool {
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	runs := slices.Collect(maps.Keys(s.runs))
+	s.mu.Unlock()
+	return slices.ContainsFunc(runs, func(r *run) bool { return r.reads() })
 }
 
 // Clear takes a file's labels off, and says what they were.

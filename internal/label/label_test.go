@@ -169,3 +169,39 @@ func TestTheStoreAgreesWithAMap(t *testing.T) {
 		})
 	})
 }
+
+func TestWhatARunningCommandWritesIsPrivateOnceItReadSomethingPrivate(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, filepath.Join(dir, "labels"))
+	var has bool
+	end := s.Begin(func() bool { return has })
+	innocent := s.Begin(func() bool { return false })
+	p := touch(t, dir, "a", "b")
+	if s.Of(p[0]).Private || s.Spreading() {
+		t.Error("private before the command has read anything")
+	}
+	has = true
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(p[0], link); err != nil {
+		t.Fatal(err)
+	}
+	if !s.Of(p[0]).Private || !s.Of(link).Private || !s.Spreading() {
+		t.Error("what may have been written by it is public")
+	}
+	if s.Of("/").Private || s.Of(filepath.Join(dir, "none")).Private {
+		t.Error("private: what is older, or not there")
+	}
+	if err := s.Mark(p[:1], private); err != nil {
+		t.Fatal(err)
+	}
+	end()
+	innocent()
+	if !s.Of(p[0]).Private || s.Of(p[1]).Private || s.Spreading() {
+		t.Error("after its end what was marked is private, and nothing else")
+	}
+	var none *label.Store
+	none.Begin(nil)()
+	if none.Spreading() {
+		t.Error("no store")
+	}
+}

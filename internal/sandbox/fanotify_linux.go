@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 
 	"golang.org/x/sys/unix"
 )
 
-// A listener is a witness that knows what this program did itself. Everybody else is
+// A listener is an ear that knows what this program did itself. Everybody else is
 // the same to it: whose event it was the kernel tells the privileged only.
 //
 // Events carry the handle of a file and not its name. Only what is watched makes any, so
@@ -21,12 +22,13 @@ type listener struct {
 	files map[string]string // by handle
 	dirs  map[string]string // watched for what is in them, by handle
 	ways  map[string]string // watched for being moved, by handle
-	sure  []string          // opened, or not to be ruled out
+
+	unsure []string // could not be marked
 }
 
 // listen fails where the kernel (before 5.13), its settings or the file system cannot
 // do it.
-func listen(files, roots []string) (*listener, error) {
+func listen(files, roots []string) (*witness, error) {
 	fd, err := unix.FanotifyInit(unix.FAN_CLASS_NOTIF|unix.FAN_REPORT_FID|unix.FAN_REPORT_DIR_FID|unix.FAN_CLOEXEC|unix.FAN_NONBLOCK, unix.O_RDONLY)
 	if err != nil {
 		return nil, fmt.Errorf("fanotify: %w", err)
@@ -36,7 +38,7 @@ func listen(files, roots []string) (*listener, error) {
 		unix.Close(fd)
 		return nil, err
 	}
-	return l, nil
+	return &witness{ear: l, fd: fd, heard: l.unsure}, nil
 }
 
 func (l *listener) markAll(files, roots []string) error {
@@ -50,7 +52,7 @@ func (l *listener) markAll(files, roots []string) error {
 		}
 	}
 	dirs, unsure := above(files, roots)
-	l.sure = append(l.sure, unsure...)
+	l.unsure = append(l.unsure, unsure...)
 	for _, d := range dirs {
 		if err := l.add(d, l.ways, unix.FAN_MOVE_SELF|unix.FAN_ONDIR); err != nil {
 			return err
@@ -74,7 +76,7 @@ func (l *listener) add(name string, to map[string]string, mask uint64) error {
 		return nil
 	}
 	if err != nil {
-		l.sure = append(l.sure, name)
+		l.unsure = append(l.unsure, name)
 		return nil
 	}
 	defer unix.Close(fd)
@@ -84,7 +86,7 @@ func (l *listener) add(name string, to map[string]string, mask uint64) error {
 	}
 	err = unix.FanotifyMark(l.fd, unix.FAN_MARK_ADD, mask, unix.AT_FDCWD, fdPath(fd))
 	if errors.Is(err, fs.ErrPermission) {
-		l.sure = append(l.sure, name)
+		l.unsure = append(l.unsure, name)
 		return nil
 	}
 	if err != nil {
@@ -110,27 +112,6 @@ func handleOf(fd int) (string, error) {
 	return string(binary.NativeEndian.AppendUint32(nil, uint32(h.Type()))) + string(h.Bytes()), nil
 }
 
-// opened implements [witness].
-func (l *listener) opened() []string {
-	defer unix.Close(l.fd)
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := unix.Read(l.fd, buf)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if err != nil && !errors.Is(err, unix.EAGAIN) {
-			return l.everything()
-		}
-		if n <= 0 {
-			return sorted(l.sure)
-		}
-		if !l.take(buf[:n]) {
-			return l.everything()
-		}
-	}
-}
-
 // Sizes of what the kernel writes: struct fanotify_event_metadata, and of an
 // fanotify_event_info_fid all that is in front of the handle's bytes.
 const (
@@ -138,41 +119,44 @@ const (
 	fanHandle = 20
 )
 
-// take reads events; ok is false when one was lost or cannot be read.
-func (l *listener) take(events []byte) (ok bool) {
+// understand implements [ear].
+func (l *listener) understand(events []byte) (names []string, ok bool) {
 	for len(events) > 0 {
 		if len(events) < fanEvent {
-			return false
+			return names, false
 		}
 		size, header := binary.NativeEndian.Uint32(events), binary.NativeEndian.Uint16(events[6:])
 		if events[4] != unix.FANOTIFY_METADATA_VERSION || header < fanEvent || size < uint32(header) || int(size) > len(events) {
-			return false
+			return names, false
 		}
 		mask, pid := binary.NativeEndian.Uint64(events[8:]), int32(binary.NativeEndian.Uint32(events[20:]))
 		if mask&unix.FAN_Q_OVERFLOW != 0 {
-			return false
+			return names, false
 		}
-		if int(pid) != os.Getpid() && !l.blame(mask, events[header:size]) {
-			return false
+		if int(pid) != os.Getpid() {
+			found, ok := l.subject(mask, events[header:size])
+			if !ok {
+				return names, false
+			}
+			names = append(names, found...)
 		}
 		events = events[size:]
 	}
-	return true
+	return names, true
 }
 
-// blame finds what an event that was not ours is about; ok is false when it is about
-// nothing that is known.
-func (l *listener) blame(mask uint64, records []byte) (ok bool) {
+// subject finds what an event is about; ok is false when that is nothing known.
+func (l *listener) subject(mask uint64, records []byte) (names []string, ok bool) {
 	if mask&unix.FAN_ONDIR != 0 && mask&unix.FAN_MOVE_SELF == 0 {
-		return true // a directory was listed, which tells names only
+		return nil, true // a directory was listed, which tells names only
 	}
 	for len(records) >= fanHandle {
 		size := int(binary.NativeEndian.Uint16(records[2:]))
 		n := int(binary.NativeEndian.Uint32(records[12:]))
 		if size < fanHandle || size > len(records) || n < 0 || n > size-fanHandle {
-			return false
+			return nil, false
 		}
-		handle := string(records[16:fanHandle]) + string(records[fanHandle:fanHandle+n])
+		handle := string(records[16 : fanHandle+n])
 		var f string
 		switch records[0] {
 		case unix.FAN_EVENT_INFO_TYPE_FID:
@@ -186,18 +170,14 @@ func (l *listener) blame(mask uint64, records []byte) (ok bool) {
 			f = l.ways[handle]
 		}
 		if f != "" {
-			l.sure, ok = append(l.sure, f), true
+			names = append(names, f)
 		}
 		records = records[size:]
 	}
-	return ok
+	return names, len(names) > 0
 }
 
-func (l *listener) everything() []string {
-	for _, m := range []map[string]string{l.files, l.dirs, l.ways} {
-		for _, f := range m {
-			l.sure = append(l.sure, f)
-		}
-	}
-	return sorted(slices.Clone(l.sure))
+// all implements [ear].
+func (l *listener) all() []string {
+	return slices.Concat(slices.Collect(maps.Values(l.files)), slices.Collect(maps.Values(l.dirs)), slices.Collect(maps.Values(l.ways)))
 }

@@ -41,6 +41,9 @@ func run(ctx context.Context, s Spec, o *overlay) (Result, error) {
 	}
 	j := &job{plan: p, method: method, proxy: px, sink: &lockedSink{f: s.Sink}}
 	w := watch(s.Watched, p.WriteRoots)
+	if s.Watching != nil {
+		s.Watching(w.some)
+	}
 	res, err := j.run(ctx, s.Stdin)
 	if res.Opened = w.opened(); o != nil {
 		res.Opened = s.Watched // an overlay opens the files below without anybody hearing of it

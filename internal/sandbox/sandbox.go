@@ -220,6 +220,10 @@ type Spec struct {
 	// and directories, whether a file directly in them was.
 	// A dry run cannot tell, and names all of them.
 	Watched []string
+	// Watching is called when the watch has begun and the command has not, with a
+	// function that tells whether any of Watched was opened by now. Nil is none.
+	Watching func(opened func() bool)
+
 	// Network is the way out; nil is none.
 	Network *Network
 	// UnixSockets lets the command make Unix sockets. They are off by

@@ -5,6 +5,9 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 // A witness sees which of some files are opened while a command runs, or get another
@@ -16,22 +19,83 @@ import (
 // Whom it can clear depends on the kernel. Fanotify tells an ordinary user which events
 // are their own process's and of all others only that there was one; inotify tells not
 // even that. See docs/decisions/020-who-opened-a-private-file.md.
-type witness interface {
-	// opened ends the watch. Nothing of the command may be running any more: then all
-	// it did is in the kernel's queue.
-	opened() []string
+type witness struct {
+	ear ear
+
+	mu     sync.Mutex // guards what follows
+	fd     int        // the kernel's queue; negative when there is none, or none any more
+	heard  []string   // opened, or not to be ruled out
+	misses bool       // events were lost: nothing can be ruled out
+}
+
+// An ear understands the events of one of the kernel's interfaces.
+type ear interface {
+	// understand names the files that events are about; ok is false when one was
+	// lost or means nothing known.
+	understand(events []byte) (names []string, ok bool)
+	// all are the files and directories that are listened to.
+	all() []string
 }
 
 // watch begins to look at files, on behalf of a command that may write below roots.
 // Files that are not there are nobody's to open.
-func watch(files, roots []string) witness {
+func watch(files, roots []string) *witness {
 	if len(files) == 0 {
-		return &overhearer{fd: -1}
+		return &witness{fd: -1}
 	}
-	if l, err := listen(files, roots); err == nil {
-		return l
+	w, err := listen(files, roots)
+	if err != nil {
+		w = overhear(files, roots)
 	}
-	return overhear(files, roots)
+	return w
+}
+
+// some reports whether anything was opened so far. It is safe for concurrent use, and
+// what happened before the call is in the answer.
+func (w *witness) some() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.hearLocked()
+	return len(w.heard) > 0 || w.misses
+}
+
+// opened ends the watch. Nothing of the command may be running any more: then all it
+// did is in the kernel's queue.
+func (w *witness) opened() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.hearLocked()
+	if w.fd >= 0 {
+		unix.Close(w.fd)
+		w.fd = -1
+	}
+	if w.misses {
+		w.heard = append(w.heard, w.ear.all()...)
+	}
+	slices.Sort(w.heard)
+	w.heard = slices.Compact(w.heard)
+	return slices.Clone(w.heard)
+}
+
+// hearLocked empties the kernel's queue.
+func (w *witness) hearLocked() {
+	buf := make([]byte, 64<<10)
+	for w.fd >= 0 && !w.misses {
+		n, err := unix.Read(w.fd, buf)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case errors.Is(err, unix.EAGAIN):
+			return
+		case err != nil || n <= 0:
+			w.misses = true
+			return
+		}
+		names, ok := w.ear.understand(buf[:n])
+		w.heard, w.misses = append(w.heard, names...), !ok
+		slices.Sort(w.heard)
+		w.heard = slices.Compact(w.heard)
+	}
 }
 
 // above are the directories that a command could give another name, and with them the
@@ -64,10 +128,4 @@ func above(files, roots []string) (dirs, unsure []string) {
 
 func belowOne(path string, roots []string) bool {
 	return slices.ContainsFunc(roots, func(r string) bool { return path != r && within(path, r) })
-}
-
-// sorted are the names that a witness gives, each once.
-func sorted(names []string) []string {
-	slices.Sort(names)
-	return slices.Compact(names)
 }
