@@ -30,7 +30,8 @@ func TestANoteWrittenAfterReadingForeignOrPrivateTextSaysSo(t *testing.T) {
 		},
 		{
 			"what only looks like a drawer", "write-note", `:FILEPATH "n9.org" :CONTENT ":PROPERTIES:\n:ID: x\n:end:\n#+begin_example\n:END:\n#+end_example\n"`, "n9.org", "",
-			private + ":PROPERTIES:\n:ID: x\n:end:\n#+begin_example\n:END:\n#+end_example\n", proto.Taint{Private: true},
+			private + ":PROPERTIES:\n:ID: x\n:end:\n#+begin_example\n:END:\n#+end_example\n",
+			proto.Taint{Private: true},
 		},
 		{"not a note", "write-file", `:FILEPATH "n7.txt" :CONTENT "a\n"`, "n7.txt", "old\n", "a\n", both},
 	} {

@@ -77,7 +77,7 @@ func TestADirectoryThatComesBackIsWatchedAgain(t *testing.T) {
 	if err := s.Watch(memory.WatchOptions{Quiet: 200 * time.Millisecond, Rescan: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	until := func(titles ...string) {
 		t.Helper()

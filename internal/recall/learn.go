@@ -21,7 +21,7 @@ const (
 	learnSeed    = 0x9E3779B97F4A7C15
 	foldAtOnce   = 1024 // notes, for which the index is locked against changes
 	breath       = 256  // rows, after which others may go first
-	leastInNotes = 2 // a term of one note relates to nothing
+	leastInNotes = 2    // a term of one note relates to nothing
 )
 
 // Learn makes the dense signal from the notes themselves: words that occur in
