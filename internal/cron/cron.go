@@ -145,7 +145,7 @@ func (f field) parse(word string) (uint64, error) {
 			if err != nil || n < 1 || by[0] == '+' {
 				return 0, fmt.Errorf("step %q: want a number of 1 or more", by)
 			}
-			step = n
+			step = min(n, f.max+1) // more is as much, and cannot overflow
 		}
 		lo, hi, err := f.span(span, stepped)
 		if err != nil {

@@ -305,3 +305,20 @@ func BenchmarkNext(b *testing.B) {
 		s.Next(at)
 	}
 }
+
+// A step of more than there is made the sum overflow, and reading the heading ended the
+// daemon.
+func TestAStepBeyondAllBoundsIsTheFirstValueOnly(t *testing.T) {
+	s, err := cron.Parse("1/9223372036854775807 3-4/9223372036854775806 * * *", time.UTC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2026, 11, 16, 0, 0, 0, 0, time.UTC)
+	for range 2 {
+		next, ok := s.Next(at)
+		if want := time.Date(at.Year(), at.Month(), at.Day(), 3, 1, 0, 0, time.UTC); !ok || !next.Equal(want) {
+			t.Fatalf("after %s: want %s, found %s", at, want, next)
+		}
+		at = at.AddDate(0, 0, 1)
+	}
+}
