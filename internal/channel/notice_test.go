@@ -147,3 +147,34 @@ func TestWhoWasShownAQuestionIsNotToldOfItAsWell(t *testing.T) {
 		t.Errorf("told of it twice\n%s", w.picture())
 	}
 }
+
+// A telephone that was lost is unpaired; what waited for it must not reach whoever has it.
+func TestWhoIsUnpairedGetsNothingThatWasStillToBeSaid(t *testing.T) {
+	w := newWorld(t)
+	l := w.live(0)
+	w.pair(l, owner, proto.RoleOwner)
+	w.pair(l, owner+1, proto.RoleOwner)
+	w.settled(l)
+	w.telegram.Misbehave(func(method string) channeltest.Fault {
+		if method == "sendMessage" {
+			return channeltest.Broken
+		}
+		return channeltest.None
+	}, false, false)
+	w.telegram.Say(owner, "ask too late")
+	w.eventually(func() bool { return len(w.robot.signals()) == 1 && l.Status().Waiting == 0 }, "nothing is asked")
+	l.notify(channel.Notice{Key: "k", Text: dueText})
+	if known, err := l.Unpair(fmt.Sprint(owner)); err != nil || !known {
+		t.Fatalf("not forgotten: %v, %v", known, err)
+	}
+	l.close()
+	w.telegram.Misbehave(nil, false, false)
+	l = w.live(0)
+	w.settled(l)
+	if w.count(owner+1, dueText) != 1 {
+		t.Errorf("the other owner is not told\n%s", w.picture())
+	}
+	if n := len(w.telegram.Chat(owner)); n != 1 { // that they are paired
+		t.Errorf("%d messages reach who is unpaired\n%s", n, w.picture())
+	}
+}

@@ -3,6 +3,7 @@ package channel
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -259,7 +260,7 @@ func (s *state) apply(p sexp.Plist) error {
 		s.peers[id] = Peer{ID: id, Name: p.Text("NAME"), Role: proto.ParseRole(p.Text("ROLE")), Chat: p.Text("CHAT"), Session: p.Text("SESSION"), Since: at}
 		delete(s.strangers, id)
 	case recUnpeer:
-		delete(s.peers, id)
+		s.forget(id)
 	case recStranger:
 		return s.applyStranger(id, at, p)
 	case recCode:
@@ -282,6 +283,22 @@ func (s *state) applyStranger(id string, at time.Time, p sexp.Plist) error {
 	s.strangers[id] = Stranger{ID: id, Name: p.Text("NAME"), First: first, Last: at, Count: p.Number("COUNT"), Why: p.Text("WHY")}
 	s.forgetStrangers()
 	return nil
+}
+
+// forget is what it means that somebody is not paired any more: what they said is not
+// answered, and what was still to be said to them is not said, be it that their telephone
+// was lost.
+func (s *state) forget(id string) {
+	chat := s.peers[id].Chat
+	delete(s.peers, id)
+	s.inbox = slices.DeleteFunc(s.inbox, func(t *taken) bool { return t.From.ID == id })
+	s.outbox = slices.DeleteFunc(s.outbox, func(o *post) bool { return o.Chat == chat })
+	for _, a := range s.asks {
+		a.Over = a.Over || a.Chat == chat
+		if a.For == chat {
+			a.For = ""
+		}
+	}
 }
 
 // adopt makes an account the one that is spoken for. Another one than before
@@ -350,12 +367,12 @@ func (s *state) records() []sexp.Plist {
 	for _, t := range s.inbox {
 		inbox[t.ID] = true
 	}
-	for _, id := range slices.Sorted(mapKeys(s.ids)) {
+	for _, id := range slices.Sorted(maps.Keys(s.ids)) {
 		if !inbox[id] {
 			out = append(out, rec(recSeen, sexp.Keyword("ID"), id, sexp.Keyword("AT"), stamp(s.ids[id])))
 		}
 	}
-	for _, key := range slices.Sorted(mapKeys(s.told)) {
+	for _, key := range slices.Sorted(maps.Keys(s.told)) {
 		out = append(out, toldRecord(key, s.told[key]))
 	}
 	for _, t := range s.inbox {
@@ -372,19 +389,9 @@ func (s *state) records() []sexp.Plist {
 	return out
 }
 
-func mapKeys[V any](m map[string]V) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
-}
-
 func sorted[V any](m map[string]V) []V {
 	out := make([]V, 0, len(m))
-	for _, k := range slices.Sorted(mapKeys(m)) {
+	for _, k := range slices.Sorted(maps.Keys(m)) {
 		out = append(out, m[k])
 	}
 	return out
