@@ -101,11 +101,11 @@ type Gateway struct {
 	outbox chan struct{} // a token when there is something to send or show
 	heard  chan struct{} // a token when something was heard
 
-	mu      sync.Mutex // guards what follows
-	channel Channel    // the service; nil while it is not linked
-	queue   []heard
-	closed  bool // nothing more is heard
-	stuck   bool // nothing can be recorded any more
+	mu      sync.Mutex      // guards what follows
+	channel Channel         // the service; nil while it is not linked
+	queue   []proto.Message // heard and not recorded yet
+	closed  bool            // nothing more is heard
+	stuck   bool            // nothing can be recorded any more
 	status  Status
 }
 

@@ -11,11 +11,6 @@ import (
 	"passepartout/internal/sexp"
 )
 
-// A heard thing is what the agent told its clients.
-type heard struct {
-	m proto.Message
-}
-
 // Hear takes what the agent tells the clients of a session. It does not block:
 // what concerns us is recorded by a goroutine of its own.
 func (g *Gateway) Hear(m proto.Message) {
@@ -32,7 +27,7 @@ func (g *Gateway) Hear(m proto.Message) {
 		g.o.Log.Error("the agent answers faster than can be recorded; an answer is left out", "channel", g.o.Name)
 		return
 	}
-	g.queue = append(g.queue, heard{m})
+	g.queue = append(g.queue, m)
 	wake(g.heard)
 }
 
@@ -45,11 +40,11 @@ func (g *Gateway) Changed(flight.Plan) { wake(g.outbox) }
 func (g *Gateway) hearing(ctx context.Context) {
 	for {
 		for {
-			h, ok := g.nextHeard(ctx.Err() != nil)
+			m, ok := g.nextHeard(ctx.Err() != nil)
 			if !ok {
 				break
 			}
-			if err := g.digestHeard(h.m); err != nil {
+			if err := g.digestHeard(m); err != nil {
 				g.o.Log.Error("an answer could not be recorded", "channel", g.o.Name, "error", err)
 			}
 		}
@@ -63,16 +58,16 @@ func (g *Gateway) hearing(ctx context.Context) {
 	}
 }
 
-func (g *Gateway) nextHeard(last bool) (heard, bool) {
+func (g *Gateway) nextHeard(last bool) (proto.Message, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.queue) == 0 {
 		g.closed = g.closed || last
-		return heard{}, false
+		return proto.Message{}, false
 	}
-	h := g.queue[0]
+	m := g.queue[0]
 	g.queue = g.queue[1:]
-	return h, true
+	return m, true
 }
 
 // digestHeard finds whose turn it was and makes posts of what was said.

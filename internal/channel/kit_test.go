@@ -43,7 +43,6 @@ type robot struct {
 	notes  []sexp.Plist
 	told   []string // what the owner is shown on their own machine
 	files  map[string]string
-	stops  int
 	next   int
 }
 
@@ -241,7 +240,7 @@ func (w *world) live(crashAt int) *life {
 	}
 	o := channel.Options{
 		Name: name, MaxText: w.maxText, Dir: w.dir, Delay: time.Millisecond,
-		Submit: l.submit, Answer: l.answer, Interrupt: func(string) bool { w.robot.stops++; return true },
+		Submit: l.submit, Answer: l.answer, Interrupt: func(string) bool { return true },
 		Plan: w.plan, Became: w.became,
 		Open: func() []flight.Plan { open, _ := w.plans.Pending(); return open },
 		Tell: func(text string) {

@@ -75,7 +75,7 @@ func (g *Gateway) pairing(s *state, in Incoming) (out []sexp.Plist, err error) {
 		return nil, errNoPairing
 	case in.Kind != Message || in.Group || in.Forwarded:
 		return nil, errors.New("a pairing code counts only as a message of one's own, to us alone")
-	case !g.o.Now().Before(s.code.Expires):
+	case !g.o.Now().Before(s.code.Expires), s.code.Expires.After(g.o.Now().Add(codeFor)): // the latter: the clock went back
 		return nil, errors.New("the pairing code has expired")
 	}
 	if subtle.ConstantTimeCompare([]byte(g.digest(secret)), []byte(s.code.Digest)) != 1 {
