@@ -179,11 +179,16 @@ func (j *judge) tar(args []string) flow {
 		args = tarBundle(args)
 	}
 	p := j.options(tarSpec, args)
-	if s, ok := p.given["--transform"]; ok && (!known(s) || strings.HasSuffix(s, "e")) {
-		j.ask("shell.exec", "the transformation can run commands")
+	for _, s := range p.each("--transform", "--xform") {
+		if !known(s) || strings.HasSuffix(s, "e") {
+			j.ask("shell.exec", "the transformation can run commands")
+		}
 	}
 	file := p.given["-f"] + p.given["--file"]
-	dir := p.given["-C"] + p.given["--directory"] + p.given["--cd"]
+	dirs := p.each("-C", "--directory", "--cd") // which one an operand belongs to depends on the order, so each counts for all
+	if len(dirs) == 0 {
+		dirs = []string{"."}
+	}
 	if strings.Contains(file, ":") && known(file) && !strings.HasPrefix(file, "/") && !p.has("--force-local") {
 		j.host(strings.SplitN(file, ":", 2)[0])
 		j.deny("shell.upload", "the archive is on another machine")
@@ -194,24 +199,24 @@ func (j *judge) tar(args []string) flow {
 		if p.has("-O", "--to-stdout") {
 			break
 		}
-		if dir == "" {
-			dir = "."
-		}
-		j.writeInto(dir)
-		if abs := j.resolve(dir); known(abs) && j.env.Places.Covers(abs) && !j.env.Places.Writable(abs) {
-			j.deny("shell.write-top", "unpacks over a home, a root or a top-level directory: "+plain(dir))
+		for _, dir := range dirs {
+			j.writeInto(dir)
+			if abs := j.resolve(dir); known(abs) && j.env.Places.Covers(abs) && !j.env.Places.Writable(abs) {
+				j.deny("shell.write-top", "unpacks over a home, a root or a top-level directory: "+plain(dir))
+			}
 		}
 	case p.has("-t", "--list", "-d", "--diff", "--compare"):
 		j.readPath(file)
 	case p.has("-c", "--create", "-r", "--append", "-u", "--update", "-A"):
 		j.writePath(file)
 		cwd := j.cwd
-		if dir != "" {
+		for _, dir := range dirs {
+			j.cwd = cwd
 			j.chdir([]string{dir})
-		}
-		for _, w := range p.operands {
-			j.readPath(w)
-			j.holdsSecrets(w)
+			for _, w := range p.operands {
+				j.readPath(w)
+				j.holdsSecrets(w)
+			}
 		}
 		j.cwd = cwd
 	case len(args) > 0 && !p.has("--version", "--help"):

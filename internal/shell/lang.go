@@ -134,6 +134,9 @@ func inlineCode(l language, lang, a string, rest []string) (code string, used in
 func (j *judge) interpreterOption(lang string, l language, a string, rest []string) int {
 	switch {
 	case contains(l.value, a):
+		if len(rest) > 0 && loadsCode(lang, a, rest[0]) {
+			j.ask("shell.code-import", "the option can make the interpreter load other code: "+plain(a+" "+rest[0]))
+		}
 		return 1
 	case lang == "perl" && len(a) > 1 && (a[1] == 'M' || a[1] == 'm'):
 		mod, _, _ := strings.Cut(strings.TrimPrefix(a[2:], "-"), "=")
@@ -154,6 +157,17 @@ func (j *judge) interpreterOption(lang string, l language, a string, rest []stri
 		j.ask("shell.unknown-option", "the option is not among the described ones: "+plain(a))
 	}
 	return 0
+}
+
+// loadsCode reports a value with which an option that is otherwise harmless loads code: a category of warnings is imported, settings name files.
+func loadsCode(lang, option, value string) bool {
+	switch lang {
+	case "python":
+		return !known(value) || option == "-W" && strings.Contains(value, ".") || option == "-X" && strings.Contains(value, "=")
+	case "php":
+		return true
+	}
+	return false
 }
 
 // codeOperands judges the files that inline code is applied to.

@@ -194,8 +194,8 @@ func (j *judge) copyRemote(base string, args []string) flow {
 			j.sshOption(a[2:])
 		}
 	}
-	for _, o := range []string{"-e", "--rsh"} {
-		if v, ok := p.given[o]; ok && base == "rsync" && v != "ssh" {
+	for _, v := range p.each("-e", "--rsh") {
+		if base == "rsync" && v != "ssh" {
 			j.ask("shell.exec-option", "rsync would run another program as its transport: "+plain(v))
 			j.nested(v)
 			if !strings.HasPrefix(v, "ssh ") {

@@ -217,9 +217,11 @@ func (j *judge) optionRule(p *parsed, rule byte, name, value string) {
 // operandRoles judges operands by the roles of the table.
 func (j *judge) operandRoles(s *spec, p parsed) {
 	ops := p.operands
-	if mode := p.given["-m"] + p.given["--mode"]; setuidMode(mode) {
-		j.effect(Privilege)
-		j.deny("shell.setuid", "makes a program run with the rights of its owner")
+	for _, mode := range p.each("-m", "--mode") {
+		if setuidMode(mode) {
+			j.effect(Privilege)
+			j.deny("shell.setuid", "makes a program run with the rights of its owner")
+		}
 	}
 	for i, w := range ops {
 		role := byte('.')

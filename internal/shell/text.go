@@ -47,11 +47,9 @@ func (j *judge) sed(args []string) flow {
 			files = append(files, a)
 		}
 	}
-	for _, o := range []string{"-f", "--file"} {
-		if f, ok := p.given[o]; ok {
-			scripts = append(scripts, "")
-			j.runScript(f, func(t string) { j.sedScript(t) })
-		}
+	for _, f := range p.each("-f", "--file") {
+		scripts = append(scripts, "")
+		j.runScript(f, func(t string) { j.sedScript(t) })
 	}
 	if len(scripts) == 0 && len(files) > 0 {
 		scripts, files = files[:1], files[1:]
@@ -217,24 +215,20 @@ func (j *judge) awk(args []string) flow {
 	p := j.options(awkSpec, args)
 	ops := p.operands
 	hasProgram := false
-	for _, o := range []string{"-e", "--source"} {
-		if v, ok := p.given[o]; ok {
-			j.awkProgram(v)
-			hasProgram = true
-		}
+	for _, v := range p.each("-e", "--source") {
+		j.awkProgram(v)
+		hasProgram = true
 	}
-	for _, o := range []string{"-f", "--file", "-E", "--exec"} {
-		if v, ok := p.given[o]; ok {
-			j.runScript(v, j.awkProgram)
-			hasProgram = true
-		}
+	for _, v := range p.each("-f", "--file", "-E", "--exec") {
+		j.runScript(v, j.awkProgram)
+		hasProgram = true
 	}
 	inPlace := false
-	for _, o := range []string{"-i", "--include"} {
-		if v, ok := p.given[o]; ok {
-			if inPlace = v == "inplace"; !inPlace {
-				j.runScript(v, j.awkProgram)
-			}
+	for _, v := range p.each("-i", "--include") {
+		if v == "inplace" {
+			inPlace = true
+		} else {
+			j.runScript(v, j.awkProgram)
 		}
 	}
 	if !hasProgram && len(ops) > 0 {

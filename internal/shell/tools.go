@@ -101,7 +101,7 @@ func (j *judge) sqlite(args []string) flow {
 		}
 		sql += j.stdin.text
 	}
-	if f, ok := p.given["-init"]; ok {
+	for _, f := range p.each("-init") {
 		j.runScript(f, func(t string) { sql += t })
 	}
 	j.sql(sql, true)
