@@ -234,13 +234,18 @@ func (th *Thread) packageError(p Value, format string, args ...any) {
 	th.raise(th.condition(classPackageError, fmt.Sprintf(format, args...), symPackageSlot, p))
 }
 
+// maxReport is how much of a report leaves the jail in an error: those end in logs.
+const maxReport = 4000
+
 // raise signals an error and does not return.
 func (th *Thread) raise(c *instance) {
 	th.enter(1)
 	th.signal(c)
 	th.leave(1)
 	e := &ConditionError{Type: c.class.name.name, File: th.file, Line: int(th.pos)}
-	e.Msg = th.report(c)
+	if e.Msg = th.report(c); len(e.Msg) > maxReport {
+		e.Msg = strings.ToValidUTF8(e.Msg[:maxReport], "") + "…"
+	}
 	th.uncaught(e)
 }
 

@@ -34,6 +34,7 @@ func (g skillGate) Check(a proto.Action, f gate.Facts) gate.Verdict {
 			v.Code = "skill.exhausted"
 		}
 	}
+	v.Reason = short(v.Reason, maxReason)
 	if v.Decision != gate.Allow {
 		v.Rule = fmt.Sprintf("%s@%.12s", g.s.File, g.s.Digest.String())
 	}
@@ -124,12 +125,19 @@ func (g skillGate) read(a proto.Action, given sexp.List, data sexp.Value, log st
 }
 
 func nonsense(v sexp.Value) (gate.Verdict, error) {
-	text := sexp.Print(v)
-	if len(text) > 80 {
-		text = strings.ToValidUTF8(text[:80], "") + "…"
-	}
-	return gate.Verdict{}, fmt.Errorf("want the action, a :LOG or an :EVENT from its gate, found %s", text)
+	return gate.Verdict{}, fmt.Errorf("want the action, a :LOG or an :EVENT from its gate, found %s", short(sexp.Print(v), 80))
 }
+
+// short is the beginning of a text, in bytes.
+func short(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
+// maxReason is how much of a skill's words is recorded with a ruling.
+const maxReason = 2000
 
 // approval reports an answer that leaves the action to a person, in any of the ways
 // skills have said so.

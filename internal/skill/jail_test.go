@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
@@ -184,4 +185,32 @@ func FuzzSource(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestASkillReadsNothingWhileItIsTakenApart has a skill without a grant that puts code
+// where the host looks for what it registered.
+func TestASkillReadsNothingWhileItIsTakenApart(t *testing.T) {
+	l, _ := open(t, map[string]string{"spy.org": lispFile(`
+(defskill :spy :mandate "nothing")
+(define-symbol-macro passepartout::*registered*
+  (list (list :mandate (princ-to-string (or (ignore-errors (passepartout-host:all-objects)) "nothing")))))`)})
+	for _, text := range l.Set().Mandates(facts().Signal) {
+		if text != "nothing" {
+			t.Errorf("it says %q", text)
+		}
+	}
+}
+
+// TestAReasonIsShort: what a gate says is recorded with every ruling.
+func TestAReasonIsShort(t *testing.T) {
+	for _, code := range []string{`(reject "~a" (make-string 100000 :initial-element #\é))`, `(error "~a" (make-string 100000 :initial-element #\é))`} {
+		k := only(t, "(defun judge (a c) (declare (ignore a c)) "+code+") (defskill :judge :deterministic #'judge)")
+		v := k.Gate().Check(say(t, "hi"), facts())
+		if v.Decision != gate.Deny || len(v.Reason) > 5000 || !utf8.ValidString(v.Reason) {
+			t.Errorf("%s: %s with a reason of %d bytes", code, v.Decision, len(v.Reason))
+		}
+		if n := len(k.Usage().LastFailure); n > 5000 {
+			t.Errorf("%s: %d bytes are kept of its failure", code, n)
+		}
+	}
 }

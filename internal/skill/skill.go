@@ -130,9 +130,12 @@ func newSkill(src *source, below []string, caps lisp.Caps, l loaded) (*Skill, er
 	return s, nil
 }
 
-// field is one function the skill registered, nil for none.
+// field is one function the skill registered, nil for none. Whatever its code has put
+// in the way is run too, and has no capabilities.
 func (s *Skill) field(key string) (lisp.Value, error) {
-	vs, err := s.image.Thread(loadBudget).EvalString(s.File, "(getf (first passepartout::*registered*) :"+key+")")
+	th := s.image.Thread(loadBudget)
+	th.Drop(allCaps)
+	vs, err := th.EvalString(s.File, "(getf (first passepartout::*registered*) :"+key+")")
 	if err != nil {
 		return nil, err
 	}
