@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -99,7 +100,11 @@ type world struct {
 	private  bool // the conversation has read private notes
 	maxText  int
 	screen   func(string) string
+	wrong    atomic.Int64 // nanoseconds by which the clock on the wall is wrong
 }
+
+// now is what the clock on the wall shows.
+func (w *world) now() time.Time { return time.Now().Round(0).Add(time.Duration(w.wrong.Load())) }
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
@@ -262,7 +267,7 @@ func (w *world) live(crashAt int) *life {
 			return s
 		},
 		Approver: func(o proto.Origin) bool { return w.approver && o.Role == proto.RoleOwner },
-		Keep:     w.keep, Now: time.Now, Log: slog.New(slog.DiscardHandler), Step: c.step,
+		Keep:     w.keep, Now: w.now, Log: slog.New(slog.DiscardHandler), Step: c.step,
 	}
 	if l.Gateway, err = channel.New(o); err != nil {
 		w.t.Fatal(err)

@@ -284,3 +284,18 @@ func TestTheTokenIsInNoError(t *testing.T) {
 		}
 	}
 }
+
+func TestACodeIsNotRevivedByAClockThatGoesBack(t *testing.T) {
+	w := newWorld(t)
+	l := w.live(0)
+	code, _, err := l.Pair(proto.RoleOwner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.wrong.Store(int64(-40 * time.Hour))
+	w.telegram.Say(stranger, code)
+	w.eventually(func() bool { return len(w.robot.refusals()) == 1 }, "nobody is refused")
+	if why := w.robot.refusals()[0]; !strings.Contains(why, "has expired") || len(l.Status().Peers) != 0 {
+		t.Errorf("refused with %q; paired are %v", why, l.Status().Peers)
+	}
+}
