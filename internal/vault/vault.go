@@ -74,8 +74,9 @@ type Vault struct {
 	place Place
 	guard Guard
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards guard and what follows
 	key     *age.X25519Identity
+	spare   []age.Recipient // keys of failed rotations: one of them may be the one that is kept
 	entries map[string]stored
 }
 
@@ -170,7 +171,7 @@ func (v *Vault) Reload(ask func(again bool) (string, error)) error {
 		if entries, err = decrypt(raw, key); err != nil {
 			return err
 		}
-		v.guard, v.key = guard, key
+		v.guard, v.key, v.spare = guard, key, nil
 	}
 	v.entries = entries
 	return nil
@@ -280,7 +281,11 @@ func (v *Vault) change(edit func(map[string]stored) error) error {
 		return err
 	}
 	v.entries = entries
-	return v.write(v.key.Recipient())
+	return v.write(v.recipients()...)
+}
+
+func (v *Vault) recipients() []age.Recipient {
+	return append([]age.Recipient{v.key.Recipient()}, v.spare...)
 }
 
 // Rotate gives the vault a new key, kept by a guard of choice, and forgets the
@@ -305,14 +310,17 @@ func (v *Vault) Rotate(g Guard) error {
 	if err != nil {
 		return err
 	}
-	if err := v.write(v.key.Recipient(), key.Recipient()); err != nil {
+	if err := v.write(append(v.recipients(), key.Recipient())...); err != nil {
 		return err
 	}
 	if err := v.place.keep(g, key); err != nil {
-		return errors.Join(err, v.write(v.key.Recipient()))
+		// Which key is kept now nobody knows: it may have taken the old one's place
+		// before something failed. The file stays readable with both.
+		v.spare = append(v.spare, key.Recipient())
+		return err
 	}
 	old := v.guard
-	v.key, v.guard = key, g
+	v.key, v.guard, v.spare = key, g, nil
 	if err := v.write(key.Recipient()); err != nil {
 		return err
 	}

@@ -354,3 +354,55 @@ func TestAnOpenVaultTakesUpWhatOthersChange(t *testing.T) {
 		t.Errorf("with the passphrase: %q, %v, %v", get(), open.Guard(), err)
 	}
 }
+
+// A forgetful ring takes a key and then says that it has trouble.
+type forgetfulRing struct {
+	key   string
+	fails bool
+}
+
+func (r *forgetfulRing) Get(string) (string, error) {
+	if r.fails {
+		return "", errors.New("the session is locked")
+	}
+	return r.key, nil
+}
+func (r *forgetfulRing) Set(_, key string) error { r.key = key; return nil }
+func (r *forgetfulRing) Delete(string) error     { r.key = ""; return nil }
+
+// TestAFailedRotationLosesNothing: the keyring holds the new key by then, and the old
+// one nowhere.
+func TestAFailedRotationLosesNothing(t *testing.T) {
+	ring := &forgetfulRing{}
+	p := vault.Place{Dir: t.TempDir(), Ring: ring}
+	v, err := vault.Create(p, vault.Keyring)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Set("A", "one"); err != nil {
+		t.Fatal(err)
+	}
+	for i, value := range []string{"two", "three"} {
+		ring.fails = true
+		if err := v.Rotate(vault.Keyring); err == nil {
+			t.Fatal("a key that the keyring does not give back was taken for kept")
+		}
+		ring.fails = false
+		if w, err := vault.Open(p); err != nil || len(w.Values()) != 1 {
+			t.Fatalf("after failure %d: %v", i+1, err)
+		}
+		if err := v.Set("A", value); err != nil { // in the process that failed
+			t.Fatal(err)
+		}
+		w, err := vault.Open(p)
+		if err != nil || w.Values()["A"] != value {
+			t.Fatalf("after failure %d and a change: %v", i+1, err)
+		}
+	}
+	if err := v.Rotate(vault.Keyring); err != nil {
+		t.Fatal(err)
+	}
+	if w, err := vault.Open(p); err != nil || w.Values()["A"] != "three" {
+		t.Fatal(err)
+	}
+}
