@@ -243,17 +243,6 @@ func TestApplyReadsOnlyTheSectionsItTouches(t *testing.T) {
 	}
 }
 
-func TestHeadlinesAreRecognisedAcrossReadings(t *testing.T) {
-	old := org.Parse([]byte("* a\n:PROPERTIES:\n:ID: 1\n:END:\n* b\ntext\n** c\n* b\nother\n* d\nunique\n"))
-	next := org.Parse([]byte("* b\nother\n* new\n* b\ntext changed\n** c\n** renamed\n:PROPERTIES:\n:ID: 1\n:END:\n*** d\nunique\n"))
-	got := org.Correspond(old, next)
-	// b/other by content, new is new, b by path, c by path, a by id; d was both
-	// moved and re-levelled, so its text is no longer the same.
-	if want := []int{3, -1, 1, 2, 0, -1}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-}
-
 // describe prints everything the outline knows.
 func describe(f *org.File) string {
 	var sb strings.Builder

@@ -95,10 +95,6 @@ func (h Headline) AllTags() []string {
 // Archived reports whether the headline carries the ARCHIVE tag itself.
 func (h Headline) Archived() bool { return slices.Contains(h.Tags(), "ARCHIVE") }
 
-// InlineTask reports whether the headline is deep enough (15 stars or more) to
-// be an inline task for those who load org-inlinetask.
-func (h Headline) InlineTask() bool { return h.Stars() >= 15 }
-
 // Scheduled is the SCHEDULED timestamp, zero if there is none.
 func (h Headline) Scheduled() Timestamp { return h.planned("SCHEDULED:") }
 
