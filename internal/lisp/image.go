@@ -646,14 +646,14 @@ func (th *Thread) toData(v Value) sexp.Value {
 	case Int:
 		return sexp.NewInt(int64(v))
 	case *bignum:
-		th.chargeData(8 * len(v.n.Bits()))
+		th.dataNumber(v, v.n.BitLen())
 		return sexp.NewBigInt(v.n)
 	case Single:
 		return sexp.Float(v)
 	case Double:
 		return sexp.Float(v)
 	case *ratio:
-		th.chargeData(8 * (len(v.r.Num().Bits()) + len(v.r.Denom().Bits())))
+		th.dataNumber(v, v.r.Num().BitLen()+v.r.Denom().BitLen())
 		th.step(bigCost(v.r.Num()) + bigCost(v.r.Denom()))
 		r, _ := sexp.NewRatio(v.r.Num(), v.r.Denom())
 		return r
@@ -681,6 +681,17 @@ func (th *Thread) chargeData(bytes int) {
 	th.step(uint64(bytes / 64))
 	th.alloc(bytes / 64)
 }
+
+// dataNumber refuses a number that could be printed and not be read again, and pays
+// for any other.
+func (th *Thread) dataNumber(v Value, bits int) {
+	if bits > maxDataBits {
+		th.fail(classTypeError, "a number of %d bits is no plain data, want at most %d", bits, maxDataBits)
+	}
+	th.chargeData(bits / 8)
+}
+
+const maxDataBits = sexp.MaxDigits * 33 / 10 // in one decimal digit are a little more
 
 func symbolData(s *Symbol) sexp.Value {
 	switch {

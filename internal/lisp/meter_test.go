@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"passepartout/internal/lisp"
+	"passepartout/internal/sexp"
 )
 
 // TestWhatTakesLongCostsMuch runs builtins on much data and looks at what they cost:
@@ -146,7 +147,7 @@ func TestLongListsAreNoDeepOnes(t *testing.T) {
 // TestWhatLeavesTheJailIsBounded gives out one long text many times.
 func TestWhatLeavesTheJailIsBounded(t *testing.T) {
 	img := newImage(t)
-	for _, thing := range []string{`(make-string 100000)`, `(ash 1 1000000)`, `(/ 1 (1+ (ash 1 10000)))`, `(make-symbol (make-string 100000))`} {
+	for _, thing := range []string{`(make-string 100000)`, `(ash 1 30000)`, `(/ 1 (1+ (ash 1 10000)))`, `(make-symbol (make-string 100000))`} {
 		for _, many := range []string{"(make-list 50000 :initial-element x)", "(make-array 50000 :initial-element x)"} {
 			th := img.Thread(small)
 			vals, err := th.EvalString("", "(let ((x "+thing+")) "+many+")")
@@ -183,5 +184,29 @@ func TestAHostWalksACircularListOnTheBudget(t *testing.T) {
 	_, err := img.Thread(small).EvalString("", "(let ((l (list :a 1))) (setf (cddr l) l) (walk l))")
 	if !lisp.Exhausted(err) {
 		t.Errorf("got %v: want the budget to end it", err)
+	}
+}
+
+// TestANumberThatLeavesTheJailCanBeReadAgain: it may be journaled.
+func TestANumberThatLeavesTheJailCanBeReadAgain(t *testing.T) {
+	img := newImage(t)
+	for src, want := range map[string]bool{
+		"(expt 10 9000)": true, "(/ (expt 10 4000) 7)": true, "(expt 10 10001)": false, "(/ (expt 10 6000) (1+ (expt 10 6000)))": false,
+	} {
+		th := img.Thread(small)
+		vals, err := th.EvalString("", src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := th.ToData(vals[0])
+		if (err == nil) != want {
+			t.Errorf("%s: %v", src, err)
+			continue
+		}
+		if err == nil {
+			if _, err := sexp.Read([]byte(sexp.Print(d)), sexp.Limits{}); err != nil {
+				t.Errorf("%s: %v", src, err)
+			}
+		}
 	}
 }
