@@ -72,7 +72,7 @@ func TestANoticeReachesItsOwnerOnceOverABadNetwork(t *testing.T) {
 	var mu sync.Mutex
 	r := rand.New(rand.NewPCG(7, 7))
 	faults := []channeltest.Fault{channeltest.Drop, channeltest.Lose, channeltest.Broken, channeltest.Late, channeltest.TooMany, channeltest.None}
-	left := 60
+	left := 30
 	w.telegram.Misbehave(func(string) channeltest.Fault {
 		mu.Lock()
 		defer mu.Unlock()
