@@ -20,20 +20,20 @@ type view struct {
 }
 
 // origin translates a span into the outermost text.
-func (v view) origin(start, end int) (int, int) {
+func (v *view) origin(start, end int) (int, int) {
 	for v.parent != nil {
 		if v.offset != nil {
 			start, end = int(v.offset[start]), int(v.offset[end])
 		} else {
 			start, end = v.start, v.end
 		}
-		v = *v.parent
+		v = v.parent
 	}
 	return start, end
 }
 
 // decode scans what the text hides: whole-text escapes first, then every run that looks like base64 or hexadecimal.
-func (r *run) decode(v view, depth int) {
+func (r *run) decode(v *view, depth int) {
 	if depth == 0 {
 		r.literals(v)
 	}
@@ -46,7 +46,7 @@ func (r *run) decode(v view, depth int) {
 		}
 		if text, offset := unescape(v.text); offset != nil {
 			r.budget -= len(text)
-			r.view(view{text: text, parent: &v, offset: offset}, depth+1)
+			r.view(&view{text: text, parent: v, offset: offset}, depth+1)
 		}
 	}
 	r.runs(v, depth)
@@ -56,7 +56,7 @@ func (r *run) decode(v view, depth int) {
 const minRun = 16
 
 // runs decodes base64 and hexadecimal runs.
-func (r *run) runs(v view, depth int) {
+func (r *run) runs(v *view, depth int) {
 	t := v.text
 	for i, n := base64Body.next(t, 0, minRun); n > 0; i, n = base64Body.next(t, i+n, minRun) {
 		n = wrapped(t, i, n)
@@ -65,7 +65,7 @@ func (r *run) runs(v view, depth int) {
 		}
 		if dec := decodeRun(t[i : i+n]); dec != "" {
 			r.budget -= len(dec)
-			r.view(view{text: dec, parent: &v, start: i, end: i + n + padding.runLen(t, i+n, 2)}, depth+1)
+			r.view(&view{text: dec, parent: v, start: i, end: i + n + padding.runLen(t, i+n, 2)}, depth+1)
 		}
 	}
 }
@@ -311,7 +311,7 @@ func unhex(c byte) byte {
 }
 
 // literals finds long random string literals that no keyword announces.
-func (r *run) literals(v view) {
+func (r *run) literals(v *view) {
 	if r.scanner.triggers == nil {
 		return
 	}

@@ -77,7 +77,7 @@ func Default() *Scanner { return &Scanner{triggers: defaultTriggers()} }
 // Scan returns the credentials in text, in order of position and not overlapping.
 func (s *Scanner) Scan(text string) []Match {
 	r := run{scanner: s, budget: maxDecoded + 4*len(text)}
-	r.view(view{text: text}, 0)
+	r.view(&view{text: text}, 0)
 	return merge(r.found)
 }
 
@@ -208,7 +208,7 @@ type run struct {
 }
 
 // view scans one text, then whatever can be decoded from it.
-func (r *run) view(v view, depth int) {
+func (r *run) view(v *view, depth int) {
 	if r.scanner.triggers != nil {
 		c := cursor{text: v.text}
 		r.scanner.triggers.find(v.text, func(t *trigger, end int) {
@@ -236,7 +236,7 @@ func (r *run) view(v view, depth int) {
 	r.decode(v, depth)
 }
 
-func (r *run) add(v view, m Match) {
+func (r *run) add(v *view, m Match) {
 	m.Start, m.End = v.origin(m.Start, m.End)
 	r.found = append(r.found, m)
 }
