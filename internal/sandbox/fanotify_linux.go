@@ -156,18 +156,18 @@ func (l *listener) subject(mask uint64, records []byte) (names []string, ok bool
 		if size < fanHandle || size > len(records) || n < 0 || n > size-fanHandle {
 			return nil, false
 		}
-		handle := string(records[16 : fanHandle+n])
+		handle := records[16 : fanHandle+n]
 		var f string
 		switch records[0] {
 		case unix.FAN_EVENT_INFO_TYPE_FID:
-			f = l.files[handle]
+			f = l.files[string(handle)]
 		case unix.FAN_EVENT_INFO_TYPE_DFID:
 			if mask&unix.FAN_OPEN != 0 {
-				f = l.dirs[handle]
+				f = l.dirs[string(handle)]
 			}
 		}
 		if f == "" && mask&unix.FAN_MOVE_SELF != 0 {
-			f = l.ways[handle]
+			f = l.ways[string(handle)]
 		}
 		if f != "" {
 			names = append(names, f)
