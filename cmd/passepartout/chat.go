@@ -22,14 +22,14 @@ func (a *app) chatCommand() *cobra.Command {
 		Use: "chat [TEXT…]", Short: "Say something and print the answer",
 		Example: "  passepartout chat what is due this week?\n  passepartout chat -s trip 'search for ferries'",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			text, _, err := a.input(args)
+			in, err := a.input(args)
 			if err != nil {
 				return err
 			}
-			if text == "" {
+			if in.text == "" {
 				return a.prompt(cmd.Context(), session)
 			}
-			return a.ask(cmd.Context(), session, text)
+			return a.ask(cmd.Context(), session, in)
 		},
 	}
 	c.Flags().StringVarP(&session, "session", "s", "", "the conversation to continue (default main)")
@@ -43,13 +43,17 @@ func (a *app) streamFlag(c *cobra.Command) {
 }
 
 // ask sends one message and prints the answer. The exit code tells how it ended.
-func (a *app) ask(ctx context.Context, session, text string) error {
+func (a *app) ask(ctx context.Context, session string, in input) error {
 	c, err := a.connect(ctx, "cli")
 	if err != nil {
 		return err
 	}
 	defer c.close()
-	return a.answer(c, say(session, text))
+	m := say(session, in.text)
+	if in.attached != "" {
+		m.Payload = m.Payload.With("ATTACHED", sexp.String(in.attached))
+	}
+	return a.answer(c, m)
 }
 
 // answer exchanges one message and prints its terminal response.

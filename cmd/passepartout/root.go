@@ -96,42 +96,53 @@ func (a *app) talk(root *cobra.Command, session string, words []string) error {
 	if name := slippedName(root, words); name != "" {
 		fmt.Fprintf(a.errw, "passepartout: %q is no command, so the agent is asked; did you mean `passepartout %s`?\n", words[0], name)
 	}
-	text, piped, err := a.input(words)
+	in, err := a.input(words)
 	if err != nil {
 		return err
 	}
-	if !piped {
+	if in.text == "" {
 		if a.plain || !a.canDraw() {
 			return a.prompt(ctx, session)
 		}
 		return a.tui(ctx, session)
 	}
-	return a.ask(ctx, session, text)
+	return a.ask(ctx, session, in)
 }
 
-// input is the text to answer: the words, followed by what is piped in.
-func (a *app) input(words []string) (text string, given bool, err error) {
-	text = strings.Join(words, " ")
+// An input is what a call says: no text means that somebody is to be asked for it.
+type input struct {
+	text     string
+	attached string // goes with it, and is nobody's word
+}
+
+// input is the words of the call or, without any, what is piped in. What is piped in
+// beside words is what they are about: it need not be the person's, and does not count as
+// said.
+func (a *app) input(words []string) (input, error) {
+	in := input{text: strings.Join(words, " ")}
 	if isTerminal(a.in) {
-		return text, text != "", nil
+		return in, nil
 	}
 	raw, err := io.ReadAll(io.LimitReader(a.in, maxInput+1))
 	if err != nil {
-		return "", true, fmt.Errorf("reading the input: %w", err)
+		return in, fmt.Errorf("reading the input: %w", err)
 	}
 	if len(raw) > maxInput {
-		return "", true, usageError("the input has more than %d bytes", maxInput)
+		return in, usageError("the input has more than %d bytes", maxInput)
 	}
-	if body := strings.TrimRight(string(raw), "\n"); body != "" {
-		text = strings.TrimSpace(text + "\n\n" + body)
+	if !utf8.Valid(raw) || !utf8.ValidString(in.text) { // guessing would change what was said
+		return in, usageError("the input is not UTF-8: convert it first, as in iconv -f LATIN1 -t UTF-8")
 	}
-	if !utf8.ValidString(text) { // guessing would change what was said
-		return "", true, usageError("the input is not UTF-8: convert it first, as in iconv -f LATIN1 -t UTF-8")
+	piped := strings.TrimRight(string(raw), "\n")
+	if strings.TrimSpace(in.text) == "" {
+		in.text = strings.TrimSpace(piped)
+	} else {
+		in.attached = piped
 	}
-	if strings.TrimSpace(text) == "" {
-		return "", true, usageError("nothing was said: give words, or pipe some text in")
+	if in.text == "" {
+		return in, usageError("nothing was said: give words, or pipe some text in")
 	}
-	return text, true, nil
+	return in, nil
 }
 
 // maxInput is the largest message a client sends, well below a frame.

@@ -68,7 +68,7 @@ it. Recall finds it like any other note when a similar question comes.`,
 			if dry {
 				text += " --dry-run"
 			}
-			return a.ask(cmd.Context(), session, text)
+			return a.ask(cmd.Context(), session, input{text: text})
 		},
 	}
 	c.Flags().StringVarP(&session, "session", "s", "", "the conversation to learn from (default main)")

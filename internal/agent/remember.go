@@ -167,7 +167,7 @@ func (m *memoir) signal(e sexp.Plist) {
 	m.s.taint = m.s.taint.Join(taint)
 	m.s.inquiry, m.open = nil, text
 	m.s.begin(proto.ID(e.Text("ID")), own)
-	m.s.hear(llm.Message{Role: llm.User, Text: withAttached(text, body)})
+	m.s.hear(llm.Message{Role: llm.User, Text: llm.Attach(text, body.Text("ATTACHED"))})
 }
 
 // ruling takes what was decided. Its facts hold the labels the session had.

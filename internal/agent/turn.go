@@ -202,7 +202,7 @@ func (t *turn) listen() phase {
 	own := t.sig.Origin.Role == proto.RoleOwner && !t.sig.Taint.Untrusted // a forwarded message is not in the owner's words
 	t.talks = true
 	t.s.begin(t.id, own)
-	t.s.hear(llm.Message{Role: llm.User, Text: withAttached(t.meant(text), t.sig.Body)})
+	t.s.hear(llm.Message{Role: llm.User, Text: llm.Attach(t.meant(text), t.sig.Body.Text("ATTACHED"))})
 	if t.sig.Body.Text("ATTACHED") != "" {
 		t.s.taint = t.s.taint.Join(proto.Taint{Untrusted: true})
 	}
@@ -214,15 +214,6 @@ func (t *turn) listen() phase {
 		t.s.taint = t.s.taint.Join(proto.Taint{Untrusted: true})
 	}
 	return thinking
-}
-
-// withAttached is a message as an engine hears it: with what a client attached, which
-// is text like that of any file, and neither the person's words nor to be trusted.
-func withAttached(text string, body sexp.Plist) string {
-	if attached := body.Text("ATTACHED"); attached != "" {
-		return text + "\n\n" + quote("attached", attached)
-	}
-	return text
 }
 
 // listensTo says whether what a sensor brings is for an engine.

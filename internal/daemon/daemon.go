@@ -167,7 +167,7 @@ var ErrRunning = errors.New("a daemon is already running")
 
 // Open builds a daemon. Nothing listens yet.
 func Open(ctx context.Context, s Settings) (*Daemon, error) {
-	d := &Daemon{s: s.resolved(), memex: s.MemexDir, log: s.Log, now: s.Now, hub: newHub(), stirred: make(chan struct{}, 1)}
+	d := &Daemon{s: s.resolved(), memex: s.MemexDir, log: s.Log, now: s.Now, hub: newHub(), stirred: make(chan struct{}, 1), lines: lines{begun: make(chan struct{})}}
 	if d.now == nil {
 		d.now = time.Now
 	}

@@ -67,6 +67,7 @@ type line struct {
 // lines are the services that are linked or were. It is safe for concurrent use.
 type lines struct {
 	all     atomic.Pointer[[]*line] // replaced, never changed in place
+	begun   chan struct{}           // closed when the gateways run: clients may come before
 	mu      sync.Mutex              // keeps changes apart, and guards what follows
 	ctx     context.Context         //nolint:containedctx // of the daemon's run: links outlive the request that makes them
 	running sync.WaitGroup
@@ -181,6 +182,7 @@ func (d *Daemon) runGateways(ctx context.Context) (wait func()) {
 	d.lines.mu.Lock()
 	defer d.lines.mu.Unlock()
 	d.lines.ctx = ctx
+	defer close(d.lines.begun)
 	for _, l := range d.lines.list() {
 		d.runGateway(l)
 		d.connect(l, l.channel, l.beside)
@@ -249,6 +251,7 @@ func (d *Daemon) relink(name string, by proto.Origin) (linked bool, err error) {
 		return false, d.noChannel(name)
 	}
 	service := d.s.Channels.services()[i]
+	<-d.lines.begun
 	d.lines.mu.Lock()
 	defer d.lines.mu.Unlock()
 	if d.lines.ctx == nil || d.lines.ctx.Err() != nil {

@@ -103,11 +103,32 @@ func callName(ms []Message, i int) string {
 	return ""
 }
 
+// attachedStart is where what is attached to a message begins.
+const attachedStart = "\n\n<attached "
+
+// Attach is a message together with text that goes with it, which is like that of any
+// file: not the person's words, and not to be trusted.
+func Attach(text, attached string) string {
+	if attached == "" {
+		return text
+	}
+	return text + "\n\n" + enclose("attached", "", attached)
+}
+
+// words are what the person said in a message, without what is attached.
+func words(text string) string {
+	text, _, _ = strings.Cut(text, attachedStart)
+	return text
+}
+
 // enclose marks text that somebody else wrote. Text that tries to end its own mark
 // has that end broken.
 func enclose(tag, name, text string) string {
 	text = strings.ReplaceAll(text, "</"+tag, "<\\/"+tag)
-	return fmt.Sprintf("<%s name=%q trust=\"untrusted\">\n%s\n</%s>", tag, name, text, tag)
+	if name != "" {
+		name = fmt.Sprintf(" name=%q", name)
+	}
+	return fmt.Sprintf("<%s%s trust=\"untrusted\">\n%s\n</%s>", tag, name, text, tag)
 }
 
 // joined is the text of a speech's text parts.

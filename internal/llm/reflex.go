@@ -31,7 +31,7 @@ func (Reflex) Complete(_ context.Context, req Request, sink func(string)) (Reply
 	case Objection:
 		reply.Text = "I may not do that.\n" + last.Text
 	case User, Assistant, RoleInvalid:
-		reply = propose(strings.TrimSpace(last.Text), req)
+		reply = propose(strings.TrimSpace(words(last.Text)), req)
 	}
 	if sink != nil && reply.Text != "" {
 		sink(reply.Text)
@@ -43,7 +43,7 @@ func (Reflex) Complete(_ context.Context, req Request, sink func(string)) (Reply
 func said(ms []Message) string {
 	for i := len(ms) - 1; i >= 0; i-- {
 		if ms[i].Role == User {
-			return ms[i].Text
+			return words(ms[i].Text)
 		}
 	}
 	return ""
