@@ -215,7 +215,7 @@ type candidate struct {
 // Complete implements [Backend]: the first candidate that answers.
 func (e *Engine) Complete(ctx context.Context, req Request, sink func(string)) (Reply, error) {
 	if len(req.Messages) == 0 {
-		return Reply{}, ErrNoConversation
+		return Reply{}, errNoConversation
 	}
 	cands, rules := e.candidates(ctx, req.Purpose)
 	var failed []*Error

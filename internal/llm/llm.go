@@ -131,8 +131,8 @@ type Backend interface {
 	Complete(ctx context.Context, req Request, sink func(delta string)) (Reply, error)
 }
 
-// ErrNoConversation is returned for a request without messages.
-var ErrNoConversation = errors.New("the conversation is empty: want at least one message")
+// errNoConversation is returned for a request without messages.
+var errNoConversation = errors.New("the conversation is empty: want at least one message")
 
 // Guard calls a backend so that neither its panic nor its late answer can hurt
 // the turn that asked.

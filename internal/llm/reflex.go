@@ -22,7 +22,7 @@ func (Reflex) Info() Info { return Info{Name: "reflex", Local: true} }
 // tool returned becomes the reply; what the gates objected to is passed on.
 func (Reflex) Complete(_ context.Context, req Request, sink func(string)) (Reply, error) {
 	if len(req.Messages) == 0 {
-		return Reply{}, ErrNoConversation
+		return Reply{}, errNoConversation
 	}
 	var reply Reply
 	switch last := req.Messages[len(req.Messages)-1]; last.Role {
