@@ -51,6 +51,10 @@ const relatedHits = 24
 // and above it, projects in focus, pinned nodes, the best notes on the question, deadlines in their
 // warning time, linked and linking nodes, what changed since the mirror began, the
 // other notes on the question, and the outline down to depth 2.
+//
+// What a model elsewhere may see can change while it is chosen: a file is labelled as
+// soon as a running command has read something private. A choice that was overtaken is
+// made again, and in the end nothing is shown.
 func (m *Mirror) Render(v *memory.View, f Focus) Context {
 	m.Sync(v)
 	if f.Budget <= 0 {
@@ -59,6 +63,16 @@ func (m *Mirror) Render(v *memory.View, f Focus) Context {
 	if f.Threshold <= 0 {
 		f.Threshold = DefaultThreshold
 	}
+	for range 3 {
+		if c := m.choose(v, f); !f.Cloud || !c.Private {
+			return c
+		}
+	}
+	return newPage(v, f).finish()
+}
+
+// choose fills a page.
+func (m *Mirror) choose(v *memory.View, f Focus) Context {
 	p := newPage(v, f)
 	focus, focused := v.Get(f.ID)
 	if focused {

@@ -328,3 +328,41 @@ func TestNothingPrivateIsSentForAnIdentifierItShares(t *testing.T) {
 		t.Errorf("the namesake is not found: %v", got)
 	}
 }
+
+// A file that becomes private while a context is chosen is not in it, and the context is
+// not called private for what it does not hold.
+func TestWhatBecomesPrivateMeanwhileIsNotShown(t *testing.T) {
+	dir := t.TempDir()
+	save(t, filepath.Join(dir, "a.org"), "* Open\nNothing to hide here.\n")
+	save(t, filepath.Join(dir, "b.org"), "* Canary\nThe canary sings.\n")
+	armed, asked, from := false, 0, 0
+	s, err := memory.Open(t.Context(), dir, memory.Options{Secluded: func(file string) bool {
+		if !armed || file != "b.org" {
+			return false
+		}
+		asked++
+		return asked > from
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	m := fovea.NewMirror(recall.Options{})
+	m.Sync(s.View())
+	armed = true
+	shown := 0
+	for from = range 40 { // it becomes private a little later each time
+		asked = 0
+		c := m.Render(s.View(), fovea.Focus{Now: clock, Cloud: true})
+		has := strings.Contains(c.Text, "anary")
+		if c.Private || has && asked > from || !strings.Contains(c.Text, "Open") {
+			t.Errorf("from question %d of %d on: private %t\n%s", from+1, asked, c.Private, c.Text)
+		}
+		if has {
+			shown++
+		}
+	}
+	if shown == 0 || shown == 40 {
+		t.Errorf("the canary was shown %d times of 40", shown)
+	}
+}

@@ -109,6 +109,11 @@ func (w *world) lastWords(ctx context.Context) {
 		want(w.sayInEmacs(ctx, "capture", 1_000_000))
 	}
 	if !gone(w.path("tmp", "tmux")) {
+		w.tmux("send-keys", "Escape").Run()
+		rest(ctx, escapeTime)
+		w.tmux("send-keys", "-l", "/new").Run()
+		w.tmux("send-keys", "Enter").Run()
+		rest(ctx, time.Second) // what it says comes before the question
 		want(w.sayInTerminal(ctx, "capture", patience))
 		w.note("screen:\n%s", w.screen())
 		w.tmux("kill-server").Run()
