@@ -30,6 +30,7 @@ type conversations struct {
 	parts  []part        // of segment 1, 2, …
 	reader *journal.Reader
 	kept   *record.File // nil: nothing is kept
+	sealed int          // how many parts were kept when it was opened
 }
 
 // A part is what one segment holds of each session.
@@ -160,15 +161,16 @@ func (c *conversations) load() error {
 			c.log.Warn("the index of conversations cannot be kept", "error", err)
 		}
 	}
-	c.reader = journal.ReadFrom(c.dir, len(c.parts)+1)
+	c.sealed = len(c.parts)
+	c.reader = journal.ReadFrom(c.dir, c.sealed+1)
 	return nil
 }
 
 // seal keeps what was found in the segment that has ended. Nobody depends on it.
 func (c *conversations) seal() {
 	number := len(c.parts)
-	if number == 0 || c.kept == nil {
-		return
+	if number <= c.sealed || c.kept == nil {
+		return // it is there since the last start
 	}
 	err := c.parts[number-1].broken // to be looked at again at the next start, and what follows
 	var size int64
