@@ -93,6 +93,7 @@ type state struct {
 	outbox    []*post
 	asks      []*asked
 	peers     map[string]Peer
+	former    map[string]bool // where those were spoken to who are paired no more
 	strangers map[string]Stranger
 	code      code
 }
@@ -109,7 +110,7 @@ type store struct {
 func openStore(dir, name string, now func() time.Time) (*store, error) {
 	path := filepath.Join(dir, name+".log")
 	st := &store{now: now, s: state{
-		ids: map[string]time.Time{}, told: map[string]time.Time{}, peers: map[string]Peer{}, strangers: map[string]Stranger{},
+		ids: map[string]time.Time{}, told: map[string]time.Time{}, peers: map[string]Peer{}, former: map[string]bool{}, strangers: map[string]Stranger{},
 	}}
 	if err := record.Read(path, st.s.apply); err != nil {
 		return nil, fmt.Errorf("what was answered is not known: %w", err)
@@ -239,6 +240,9 @@ func (s *state) apply(p sexp.Plist) error {
 	case recAnswered:
 		s.inbox = slices.DeleteFunc(s.inbox, func(t *taken) bool { return t.ID == id })
 	case recPost:
+		if s.former[p.Text("CHAT")] {
+			break // it was on its way when they were forgotten
+		}
 		s.outbox = append(s.outbox, &post{ID: id, Chat: p.Text("CHAT"), Ref: p.Text("REF"), Text: p.Text("TEXT"), Ask: p.Text("ASK")})
 	case recPlaced:
 		if o := s.post(id); o != nil {
@@ -248,7 +252,7 @@ func (s *state) apply(p sexp.Plist) error {
 		s.sent(id, p.Text("REF"), p.Text("SHOWN"))
 	case recAsked:
 		s.asks = append(s.asks, &asked{
-			Token: p.Text("TOKEN"), Chat: p.Text("CHAT"), For: p.Text("FOR"), Post: p.Text("POST"), Ref: p.Text("REF"), Turn: p.Text("TURN"), Shown: p.Text("SHOWN"), At: at, Over: p.Flag("OVER"),
+			Token: p.Text("TOKEN"), Chat: p.Text("CHAT"), For: p.Text("FOR"), Post: p.Text("POST"), Ref: p.Text("REF"), Turn: p.Text("TURN"), Shown: p.Text("SHOWN"), At: at, Over: p.Flag("OVER") || s.former[p.Text("CHAT")],
 		})
 	case recShown:
 		for _, a := range s.asks {
@@ -259,6 +263,7 @@ func (s *state) apply(p sexp.Plist) error {
 	case recPeer:
 		s.peers[id] = Peer{ID: id, Name: p.Text("NAME"), Role: proto.ParseRole(p.Text("ROLE")), Chat: p.Text("CHAT"), Session: p.Text("SESSION"), Since: at}
 		delete(s.strangers, id)
+		delete(s.former, p.Text("CHAT"))
 	case recUnpeer:
 		s.forget(id)
 	case recStranger:
@@ -291,6 +296,7 @@ func (s *state) applyStranger(id string, at time.Time, p sexp.Plist) error {
 func (s *state) forget(id string) {
 	chat := s.peers[id].Chat
 	delete(s.peers, id)
+	s.former[chat] = true
 	s.inbox = slices.DeleteFunc(s.inbox, func(t *taken) bool { return t.From.ID == id })
 	s.outbox = slices.DeleteFunc(s.outbox, func(o *post) bool { return o.Chat == chat })
 	for _, a := range s.asks {
