@@ -75,8 +75,9 @@ func TestACommandIsNotBlamedForWhatOthersDoMeanwhile(t *testing.T) {
 	sandboxed(t)
 	s := open(t, act.Web{})
 	s.write("memex/mixed.org", "* One\n")
+	s.write("memex/mode.org", "* Mode\n")
 	must(t, s.memory.Refresh(t.Context()))
-	permit, ctx := s.permit("shell", `:CMD "echo mine > mine.txt; echo '* Two' >> mixed.org; touch begun; until test -e go; do sleep 0.01; done"`), s.step()
+	permit, ctx := s.permit("shell", fmt.Sprintf(`:CMD "echo mine > mine.txt; echo '* Two' >> mixed.org; chmod 640 mode.org; echo mine > .passepartout-x.org-%d-1.tmp; touch begun; until test -e go; do sleep 0.01; done"`, os.Getpid())), s.step()
 	ended := make(chan act.Outcome)
 	go func() {
 		o, err := s.table.Do(ctx, permit)
@@ -94,6 +95,7 @@ func TestACommandIsNotBlamedForWhatOthersDoMeanwhile(t *testing.T) {
 	s.succeeds("capture", `:TITLE "buy a lamp"`)
 	s.succeeds("org-edit", `:HEADING "Order seeds" :TODO "DONE"`)
 	s.succeeds("org-edit", `:HEADING "Order seeds" :TITLE "Order"`)
+	s.succeeds("org-edit", `:HEADING "Mode" :TODO "DONE"`)
 	s.succeeds("write-file", `:FILEPATH "other.txt" :CONTENT "not the command's"`)
 	must(t, s.memory.Refresh(t.Context()))
 	s.succeeds("org-edit", `:HEADING "Two" :TODO "DONE"`)
@@ -102,7 +104,7 @@ func TestACommandIsNotBlamedForWhatOthersDoMeanwhile(t *testing.T) {
 	for i := range o.Changed {
 		o.Changed[i] = strings.TrimPrefix(o.Changed[i], s.memex+"/")
 	}
-	if got := strings.Join(o.Changed, " "); !o.OK || got != "begun go mine.txt mixed.org" {
+	if got := strings.Join(o.Changed, " "); !o.OK || got != fmt.Sprintf(".passepartout-x.org-%d-1.tmp begun go mine.txt mixed.org mode.org", os.Getpid()) {
 		t.Errorf("%s\nthe command changed %s", o.Text, got)
 	}
 	s.succeeds("undo", `:OF "a-1"`)

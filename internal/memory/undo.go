@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -58,17 +60,19 @@ func (s *Store) Last() uint64 {
 }
 
 // Wrote reports whether the store's own operations after a number, and nobody else's,
-// made one text of a file into another; nil is no file. What it writes a text into
-// before that gets its name is its own in any case.
+// made one text of a file into another; nil is no file. What it wrote a text into before
+// that got its name is its own, too, once it is gone: what stays under such a name is not.
 func (s *Store) Wrote(since uint64, abs string, texts func() (before, after []byte, err error)) bool {
 	rel, err := filepath.Rel(s.root, abs)
 	if err != nil || !filepath.IsLocal(rel) {
 		return false
 	}
+	done := s.Since(since) // waits for what is being written
 	if isTemp(rel) {
-		return true
+		_, err := os.Lstat(abs)
+		return errors.Is(err, fs.ErrNotExist)
 	}
-	ops := slices.DeleteFunc(s.Since(since), func(op Op) bool { return !op.wrote() || op.file(rel) == nil })
+	ops := slices.DeleteFunc(done, func(op Op) bool { return !op.wrote() || op.file(rel) == nil })
 	if len(ops) == 0 {
 		return false
 	}

@@ -278,8 +278,8 @@ func (s *Store) recordedSince(id uint64, c Change) bool {
 
 // claimed reports whether somebody else remembers a change of a file.
 func (s *Store) claimed(c Change, claims []Claim) bool {
-	if !c.Before.isText() || !c.After.isText() {
-		return false
+	if !c.Before.isText() || !c.After.isText() || c.Before.Kind == c.After.Kind && c.Before.Mode != c.After.Mode {
+		return false // no text says who did it
 	}
 	texts := func() (before, after []byte, err error) {
 		before, err1 := s.text(c.Before)
