@@ -22,7 +22,7 @@ var layers = [][]string{
 	{"proto", "lisp", "journal", "record", "config", "vault", "backup", "shell", "sandbox", "undo"},
 	{"gate", "memory", "memory/memorytest", "llm", "recall", "label"},
 	{"act", "skill", "fovea", "flight", "gardener", "scribe"},
-	{"agent", "pulse", "channel", "channel/channeltest", "guard"},
+	{"agent", "pulse", "channel", "channel/channeltest"},
 	{"daemon", "tui", "acp"},
 	{"cmd/passepartout", "cmd/measure", "soak"},
 }
